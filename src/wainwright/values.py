@@ -1,0 +1,74 @@
+"""The words that every stage shares: a glibc version, a Python, an architecture. Parsed once, no strings afterwards."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import total_ordering
+from typing import Final
+
+# PEP 600: manylinux_${GLIBCMAJOR}_${GLIBCMINOR}_${ARCH}; PEP 656: musllinux_${MUSLMAJOR}_${MUSLMINOR}_${ARCH}
+LEGACY_ALIASES: Final = {(2, 5): "manylinux1", (2, 12): "manylinux2010", (2, 17): "manylinux2014"}
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
+class Glibc:
+    """A glibc version, ordered: `Glibc(2, 5) < Glibc(2, 17)`."""
+
+    major: int
+    minor: int
+
+    @classmethod
+    def parse(cls, text: str) -> Glibc:
+        """Read `2.17` or `2_17`; raises ValueError for anything else."""
+        match = re.fullmatch(r"([0-9]{1,4})[._]([0-9]{1,4})", text)
+        if match is None:
+            raise ValueError(f"{text!r} is not a glibc version such as 2.17")
+        return cls(int(match[1]), int(match[2]))
+
+    def __lt__(self, other: Glibc) -> bool:
+        return (self.major, self.minor) < (other.major, other.minor)
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"
+
+    @property
+    def slug(self) -> str:
+        """As sessions and tags spell it: `2_17`."""
+        return f"{self.major}_{self.minor}"
+
+    def platforms(self, arch: str) -> tuple[str, ...]:
+        """Give the platform tags of this floor, the legacy alias first, as auditwheel orders them in a filename."""
+        alias = LEGACY_ALIASES.get((self.major, self.minor))
+        perennial = f"manylinux_{self.slug}_{arch}"
+        return (f"{alias}_{arch}", perennial) if alias else (perennial,)
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
+class Python:
+    """A CPython to build for: `3.10`, or `3.13t` for the free-threaded build."""
+
+    major: int
+    minor: int
+    threaded: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Python:
+        """Read `3.10` or `3.13t`; raises ValueError for anything else."""
+        match = re.fullmatch(r"([0-9]{1,2})\.([0-9]{1,3})(t?)", text)
+        if match is None:
+            raise ValueError(f"{text!r} is not a Python version such as 3.10 or 3.13t")
+        return cls(int(match[1]), int(match[2]), bool(match[3]))
+
+    def __lt__(self, other: Python) -> bool:
+        return (self.major, self.minor, self.threaded) < (other.major, other.minor, other.threaded)
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}{'t' if self.threaded else ''}"
+
+    @property
+    def tag(self) -> str:
+        """As job ids and the ABI tag spell it: `cp310`, `cp313t`."""
+        return f"cp{self.major}{self.minor}{'t' if self.threaded else ''}"
