@@ -1,0 +1,136 @@
+"""What a variant adds to the platform's policy when a wheel is judged: libraries by pattern, rules by name."""
+
+from __future__ import annotations
+
+import difflib
+import posixpath
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
+# Every name that a verdict may carry, so that `audit.allow` and `audit.deny` can be checked before any wheel exists.
+RULES: Final = frozenset(
+    {
+        "abi3",
+        "absolute-rpath",
+        "broken-elf",
+        "broken-member",
+        "bundle",
+        "debug-file",
+        "dist-info",
+        "duplicate-member",
+        "executable-stack",
+        "forbidden-library",
+        "foreign-architecture",
+        "growth",
+        "identical-libraries",
+        "isa",
+        "licence",
+        "max-size",
+        "missing-library",
+        "name-mismatch",
+        "needs-without-library",
+        "packed-relocations",
+        "page-size",
+        "private-symbol",
+        "provided-by",
+        "purelib-elf",
+        "record-mismatch",
+        "segment-alignment",
+        "static-tls",
+        "symbol-version",
+        "symlink-member",
+        "tag-mismatch",
+        "unmatched-pattern",
+        "unreachable-library",
+        "unsafe-name",
+        "wheel-contents",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outside:
+    """One outside library as its build image had it.
+
+    `name` as DT_NEEDED spells it, `path` as the image's loader found it there, `real_path` with every link resolved,
+    `copy` on this machine; `package` is the distribution's package that owns it, where known.
+    """
+
+    name: str
+    soname: str
+    path: str
+    real_path: str
+    copy: Path
+    package: str | None = None
+    needed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A library by shell pattern: with a slash by its path in its image, without one by its soname."""
+
+    text: str
+    reason: str = ""
+
+    @property
+    def is_path(self) -> bool:
+        return "/" in self.text
+
+    @property
+    def is_literal(self) -> bool:
+        return not any(sign in self.text for sign in "*?[")
+
+    def matches(self, library: Outside) -> bool:
+        """Whether it names this outside library.
+
+        A path pattern may spell the way the loader went or the one with links resolved: `/usr/local/cuda` is a link to
+        `/usr/local/cuda-11.2` in most images, and people write either.
+        """
+        if self.is_path:
+            return self.matches_path(library.real_path) or self.matches_path(library.path)
+        return self.matches_name(library.soname) or self.matches_name(library.name)
+
+    def matches_name(self, soname: str) -> bool:
+        """Whether it names this soname; a path pattern never does."""
+        return not self.is_path and fnmatchcase(soname, self.text)
+
+    def matches_path(self, path: str) -> bool:
+        """Whether it names this path or a folder above it; a soname pattern never does."""
+        if not self.is_path:
+            return False
+        folder = self.text.rstrip("/")
+        return fnmatchcase(path, folder) or fnmatchcase(path, f"{folder}/*")
+
+    def near_misses(self, libraries: Iterable[Outside], *, limit: int = 5) -> tuple[str, ...]:
+        """Give what the writer may have meant when nothing matched: `libdep.so` is near to `libdep.so.1`."""
+        seen = {lib.real_path if self.is_path else (lib.soname or lib.name): None for lib in libraries}
+        stem = _stem(posixpath.basename(self.text.rstrip("/*")))
+        same = [name for name in seen if stem and _stem(posixpath.basename(name)) == stem]
+        close = difflib.get_close_matches(self.text, list(seen), n=limit, cutoff=0.6)
+        return tuple(dict.fromkeys((*same, *close)))[:limit]
+
+
+def _stem(name: str) -> str:
+    return name.split(".so", 1)[0].rstrip("*?").lower()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """The terms of one job's audit; the empty ones add nothing to the policy. `max_size` in bytes."""
+
+    exclude: tuple[Pattern, ...] = ()
+    exclude_optional: tuple[Pattern, ...] = ()
+    bundle: tuple[Pattern, ...] = ()
+    keep_name: tuple[Pattern, ...] = ()
+    forbid: tuple[Pattern, ...] = ()
+    provided_by: tuple[tuple[Pattern, str], ...] = ()
+    isa: str | None = None
+    allow: frozenset[str] = frozenset()
+    deny: frozenset[str] = frozenset()
+    licences: tuple[str, ...] = ()
+    require: tuple[str, ...] = ()
+    forbid_members: tuple[str, ...] = ()
+    max_size: int | None = None
