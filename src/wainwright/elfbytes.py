@@ -1,0 +1,179 @@
+"""The bytes of an ELF file: class and byte order, addresses as offsets, strings; every read checked against the end.
+
+Nothing here believes a count or an offset. Whatever the bytes are, a read gives a value or raises ElfError.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Any, Final, NamedTuple
+
+PT_LOAD: Final = 1
+PT_DYNAMIC: Final = 2
+PT_INTERP: Final = 3
+PT_NOTE: Final = 4
+PT_GNU_STACK: Final = 0x6474E551
+PT_GNU_PROPERTY: Final = 0x6474E553
+
+PN_XNUM: Final = 0xFFFF  # gABI: the true number of program headers is then sh_info of section 0
+MAX_STRING: Final = 4096  # PATH_MAX: the loader opens no longer name
+STRING_BUDGET: Final = 4 << 20  # of all names together: overlapping strings must not make megabytes out of kilobytes
+
+
+class ElfError(ValueError):
+    """A file that begins as ELF but cannot be read as one. The text is a sentence without its full stop."""
+
+
+class Segment(NamedTuple):
+    """One program header; a tuple, since a wheel holds ten for each of hundreds of members."""
+
+    p_type: int
+    offset: int
+    vaddr: int
+    filesz: int
+    memsz: int
+    align: int
+    flags: int
+
+
+class Section(NamedTuple):
+    """What matters of one section header; `info` is, of section 0, the number of program headers beyond 0xffff."""
+
+    kind: int
+    flags: int
+    address: int
+    offset: int
+    size: int
+    info: int
+
+
+class Layout(NamedTuple):
+    """The structures of one class (32 or 64 bit) and byte order; p_paddr and the like are skipped."""
+
+    header: Struct  # type machine phoff shoff flags phentsize phnum shentsize shnum
+    segment: Struct
+    section: Struct  # type flags address offset size info
+    dynamic: Struct  # tag value
+    symbol: Struct
+    half: Struct
+    word: Struct
+    need: Struct  # vn_file vn_aux vn_next
+    need_entry: Struct  # vna_flags vna_other vna_name vna_next
+    definition: Struct  # vd_flags vd_ndx vd_aux vd_next
+    definition_entry: Struct  # vda_name
+
+
+def _layout(bits: int, order: str) -> Layout:
+    wide = bits == 64
+    forms = (
+        "16x HH4x8xQQI2xHHHH" if wide else "16x HH4x4xIII2xHHHH",
+        "IIQQ8xQQQ" if wide else "III4xIIII",
+        "4xIQQQQ4xI16x" if wide else "4xIIIII4xI8x",
+        "QQ" if wide else "II",
+        "IBxHQQ" if wide else "IIIBxH",
+        "H",
+        "I",
+        "4xIII",
+        "4xHHII",
+        "2xHH6xII",
+        "I4x",
+    )
+    return Layout(*(Struct(order + form) for form in forms))
+
+
+LAYOUTS: Final = {
+    (kind, order): _layout(bits, mark) for kind, bits in ((1, 32), (2, 64)) for order, mark in ((1, "<"), (2, ">"))
+}
+
+
+class ElfBytes:
+    """An ELF file's bytes with its header and program headers read. Not kept: `Elf` holds what was learned."""
+
+    __slots__ = (
+        "_budget", "bits", "flags", "kind", "layout", "little", "loads", "machine",
+        "section_count", "section_size", "sections_at", "segments", "size", "view",
+    )  # fmt: skip
+
+    def __init__(self, data: bytes | memoryview) -> None:
+        self.view = memoryview(data).cast("B")
+        self.size = len(self.view)
+        self._budget = STRING_BUDGET
+        ident = bytes(self.view[:16])
+        if ident[:4] != b"\x7fELF":
+            raise ElfError("it does not begin as an ELF file does")
+        layout = LAYOUTS.get((ident[4], ident[5])) if len(ident) == 16 else None
+        if layout is None:
+            raise ElfError("the header names neither a 32- nor a 64-bit format, or no byte order")
+        self.layout = layout
+        self.bits = 32 * ident[4]
+        self.little = ident[5] == 1
+        header = self.unpack(layout.header, 0, "the file header")
+        self.kind, self.machine, at, self.sections_at, self.flags = header[:5]
+        entry, count, self.section_size, self.section_count = header[5:]
+        self.segments = self._segments(at, entry, count)
+        self.loads = tuple(segment for segment in self.segments if segment.p_type == PT_LOAD)
+
+    def _segments(self, at: int, entry: int, count: int) -> tuple[Segment, ...]:
+        if count == PN_XNUM and self.sections_at:
+            count = self.unpack(self.layout.section, self.sections_at, "section header 0")[5]
+        if not count:
+            return ()
+        form = self.layout.segment
+        if entry != form.size:  # as glibc: "ELF file's phentsize not the expected size"
+            raise ElfError(f"a program header is {entry} bytes long, where this format has {form.size}")
+        rows = form.iter_unpack(self.slice(at, count * form.size, "the program header table"))
+        if self.bits == 64:
+            return tuple(Segment(t, o, v, f, m, a, flags) for t, flags, o, v, f, m, a in rows)
+        return tuple(Segment(t, o, v, f, m, a, flags) for t, o, v, f, m, flags, a in rows)
+
+    def slice(self, at: int, length: int, what: str) -> memoryview:
+        """Give `length` bytes at a file offset, all of them."""
+        if at + length > self.size:
+            raise ElfError(f"{what} at {at:#x} reaches beyond the file's end ({self.size:#x} bytes)")
+        return self.view[at : at + length]
+
+    def unpack(self, form: Struct, at: int, what: str) -> tuple[Any, ...]:
+        """Read one structure at a file offset."""
+        if at + form.size > self.size:
+            raise ElfError(f"{what} at {at:#x} reaches beyond the file's end ({self.size:#x} bytes)")
+        return form.unpack_from(self.view, at)
+
+    def locate(self, address: int, what: str) -> tuple[int, int]:
+        """Say where in the file a virtual address is: its offset, and how many bytes of the segment follow there.
+
+        As the loader maps them, a later segment lies over an earlier one. Raises ElfError for an address that no
+        segment maps from the file.
+        """
+        for segment in reversed(self.loads):
+            inside = address - segment.vaddr
+            if 0 <= inside < segment.filesz:
+                at = segment.offset + inside
+                if at < self.size:
+                    return at, min(segment.filesz - inside, self.size - at)
+                raise ElfError(f"{what} at {at:#x} lies beyond the file's end ({self.size:#x} bytes)")
+        raise ElfError(f"{what} has the address {address:#x}, which no segment loads from the file")
+
+    def string(self, at: int, end: int, what: str) -> str:
+        """Read a NUL-terminated string at a file offset, before `end`."""
+        if not 0 <= at < end:
+            raise ElfError(f"{what} lies outside the string table")
+        for length in (64, MAX_STRING):
+            piece = bytes(self.view[at : min(at + length, end)])
+            stop = piece.find(0)
+            if stop >= 0:
+                break
+        else:
+            raise ElfError(f"{what} has no end within {MAX_STRING} bytes")
+        self._budget -= stop
+        if self._budget < 0:
+            raise ElfError(f"its names take more than {STRING_BUDGET >> 20} MB")
+        return piece[:stop].decode("utf-8", "backslashreplace")
+
+    def sections(self) -> list[Section]:
+        """Read the section headers; none where the table is absent or lies outside of the file."""
+        form = self.layout.section
+        length = self.section_count * form.size
+        if not self.sections_at or self.section_size != form.size or self.sections_at + length > self.size:
+            return []
+        table = self.view[self.sections_at : self.sections_at + length]
+        return [Section(*row) for row in form.iter_unpack(table)]
