@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 from functools import total_ordering
 from typing import Final
@@ -67,6 +68,11 @@ class Python:
 
     def __str__(self) -> str:
         return f"{self.major}.{self.minor}{'t' if self.threaded else ''}"
+
+    @classmethod
+    def of_running(cls) -> Python:
+        """Give the Python that runs the pipeline."""
+        return cls(sys.version_info.major, sys.version_info.minor, "t" in sys.abiflags)
 
     @property
     def tag(self) -> str:

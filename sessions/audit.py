@@ -1,0 +1,161 @@
+"""audit: each built wheel is given what it lacks and the tag of its target, then must keep that claim."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from wainwright.audit import audit
+from wainwright.collecting import read_libraries
+from wainwright.errors import Exit, WainwrightError
+from wainwright.graft import graft
+from wainwright.planning import Job
+from wainwright.receipts import Receipt
+from wainwright.rendering import render
+from wainwright.retag import retag
+from wainwright.sessions.build import LIBRARIES
+from wainwright.sessions.graph import Selection
+from wainwright.sessions.pipeline import Pipeline
+from wainwright.sessions.stage import Outcome, Piece, carry_out
+from wainwright.terms import Outside
+from wainwright.verdict import Verdict
+
+
+def run(pipeline: Pipeline, selection: Selection) -> None:
+    """Audit every job of the selection; what passes lies in `wheelhouse/VARIANT/`."""
+    jobs = pipeline.jobs(selection)
+    with pipeline.swept():
+        names = Names.known_to(pipeline)
+        carry_out(pipeline, "audit", [piece for job in jobs for piece in _pieces(pipeline, job, names)])
+
+
+def _pieces(pipeline: Pipeline, job: Job, names: Names) -> Sequence[Piece]:
+    built = pipeline.receipts.read(job.id, "build")
+    if built is None or not built.proves(built.inputs, pipeline.dist / job.id):
+        if pipeline.options.dry_run:
+            return []
+        raise WainwrightError(
+            "there is no built wheel to audit", code=Exit.AUDIT, where=f"job {job.id}", hint="run the build session"
+        )
+    assert built.wheel is not None  # noqa: S101 - proves() has looked
+    inputs = {
+        "stage": "audit",
+        "wheel": asdict(built.wheel),
+        "build": built.inputs,
+        "terms": asdict(job.terms),
+        "mode": job.variant.audit.mode,
+        "local-version": job.variant.local_version,
+        "glibc": str(job.glibc),
+        "auditwheel": version("auditwheel"),
+    }
+    piece = Piece(
+        stage="audit",
+        job=job.id,
+        image=built.image,
+        engine=built.engine,
+        publishable=built.publishable,
+        inputs=inputs,
+        folder=pipeline.wheelhouse / job.variant.name,
+        source=built.wheel,
+        work=lambda _log: _audit(pipeline, job, built, names),
+    )
+    return [piece]
+
+
+def _audit(pipeline: Pipeline, job: Job, built: Receipt, names: Names) -> Outcome:
+    """Repair or retag a built wheel in a private folder, judge the result, and only then move it into place."""
+    assert built.wheel is not None  # noqa: S101
+    wheel = pipeline.dist / job.id / built.wheel.name
+    folder = pipeline.wheelhouse / job.variant.name
+    names.forget(job, folder)
+    libraries = read_libraries(pipeline.dist / job.id / LIBRARIES)
+    before = audit(wheel, claim=job.glibc, terms=job.terms, libraries=libraries)
+    pipeline.wheelhouse.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".tmp-audit-", dir=pipeline.wheelhouse) as temporary:
+        result, grafted = _prepare(job, wheel, Path(temporary), before, libraries)
+        verdict = audit(result, terms=job.terms, libraries=libraries)
+        _hold(job, verdict, before)
+        names.take(job, result.name)
+        folder.mkdir(exist_ok=True)
+        final = result.replace(folder / result.name)
+    facts = {"verdict": verdict.to_json(), "grafted": list(grafted)}
+    return Outcome(wheel=final, facts=facts, note=f"{final.name}, measured {verdict.measured.tag}")
+
+
+def _prepare(
+    job: Job, wheel: Path, folder: Path, before: Verdict, libraries: Sequence[Outside]
+) -> tuple[Path, Sequence[Mapping[str, Any]]]:
+    """Give the wheel that is to be judged, and what was grafted into it."""
+    mode = job.variant.audit.mode
+    if mode == "check":
+        return Path(shutil.copy2(wheel, folder)), ()
+    grafted: Sequence[Mapping[str, Any]] = ()
+    source = wheel
+    if mode == "repair" and before.libraries.missing:
+        done = graft(wheel, folder / "grafted", glibc=job.glibc, arch=job.arch, terms=job.terms, libraries=libraries)
+        source, grafted = done.path, [json.loads(json.dumps(asdict(each), default=str)) for each in done.libraries]
+    platforms = job.glibc.platforms(job.arch)
+    return retag(source, folder, platforms=platforms, local_version=job.variant.local_version), grafted
+
+
+def _hold(job: Job, verdict: Verdict, before: Verdict) -> None:
+    """Raise WainwrightError (AUDIT) with the whole report when a wheel does not keep the claim of its target."""
+    promised = set(job.glibc.platforms(job.arch))
+    if verdict.ok and set(verdict.claimed) == promised:
+        return
+    what = f"{verdict.wheel} does not keep its claim of glibc {job.glibc}"
+    if verdict.ok:
+        what = f"{verdict.wheel} claims {', '.join(sorted(verdict.claimed)) or 'nothing'}, not {', '.join(promised)}"
+    raise WainwrightError(
+        what,
+        code=Exit.AUDIT,
+        where=f"job {job.id}",
+        details=tuple(render(verdict)),
+        hint=f"as built it measured {before.measured.tag}; build it in an older image, or raise the glibc of "
+        f"variants.{job.variant.name}",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Which job has made which file of `wheelhouse/`, so that no wheel replaces another's. Safe in several threads."""
+
+    owners: dict[tuple[str, str], str]
+    lock: Lock
+
+    @classmethod
+    def known_to(cls, pipeline: Pipeline) -> Names:
+        """Read them off the receipts of every job that is still planned."""
+        owners: dict[tuple[str, str], str] = {}
+        for job in pipeline.plan:
+            receipt = pipeline.receipts.read(job.id, "audit")
+            if receipt is not None and receipt.wheel is not None:
+                owners[job.variant.name, receipt.wheel.name] = job.id
+        return cls(owners, Lock())
+
+    def forget(self, job: Job, folder: Path) -> None:
+        """Remove the job's earlier wheel: it is not of these inputs, and a failure must leave no result."""
+        with self.lock:
+            for (variant, name), owner in list(self.owners.items()):
+                if owner == job.id:
+                    (folder / name).unlink(missing_ok=True)
+                    del self.owners[variant, name]
+
+    def take(self, job: Job, name: str) -> None:
+        """Give `name` to the job; raises WainwrightError (AUDIT) when another job has made a wheel of this name."""
+        with self.lock:
+            owner = self.owners.setdefault((job.variant.name, name), job.id)
+        if owner != job.id:
+            raise WainwrightError(
+                f"{name} is what job {owner} has made already: one would replace the other",
+                code=Exit.AUDIT,
+                where=f"job {job.id}",
+                hint="an abi3 wheel needs one Python only: give the variant a `python` of its own",
+            )

@@ -1,0 +1,208 @@
+"""build: each job's wheel, made in its image from a clean copy of the source, with the outside libraries it needs."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from wainwright.collecting import collect
+from wainwright.errors import Exit, WainwrightError
+from wainwright.host import enter_host, find_python
+from wainwright.places import Place, Standing, stand
+from wainwright.planning import Job
+from wainwright.retag import retag
+from wainwright.sessions.graph import Selection
+from wainwright.sessions.pipeline import Pipeline, say
+from wainwright.sessions.stage import Outcome, Piece, carry_out, merged
+from wainwright.sources import Prepared
+from wainwright.toolchain import ZIG_VERSION, ensure_zig
+from wainwright.toolchain import environment as zig_environment
+from wainwright.wheelfile import WheelName
+
+LIBRARIES = "libraries"  # beside the wheel in dist/JOB/: the outside libraries, with libraries.json that says whence
+
+
+def run(pipeline: Pipeline, selection: Selection) -> None:
+    """Build every job of the selection."""
+    jobs = pipeline.jobs(selection)
+    with pipeline.swept():
+        standings = _standings(pipeline, jobs)
+        pieces = [_piece(pipeline, job, standings[job.image.name]) for job in jobs]
+        carry_out(pipeline, "build", pieces)
+
+
+def _standings(pipeline: Pipeline, jobs: tuple[Job, ...]) -> Mapping[str, Standing]:
+    """Say how each image is had, and find every Python, before anything is built; all that is missing is named."""
+    standings: dict[str, Standing] = {}
+    lacking: list[WainwrightError] = []
+    asked = set()
+    for job in jobs:
+        try:
+            if job.image.name not in standings:
+                standings[job.image.name] = stand(job.image)
+                if standings[job.image.name].stands_in:
+                    say(f"{standings[job.image.name]}: its wheels are for trying things out, and are never published")
+            if job.python not in asked:
+                asked.add(job.python)
+                find_python(job.python, job.image.python, pipeline.run)
+        except WainwrightError as error:
+            lacking.append(error)
+    if lacking:
+        raise merged(list({str(error): error for error in lacking}.values()))
+    return standings
+
+
+def _piece(pipeline: Pipeline, job: Job, standing: Standing) -> Piece:
+    inputs = {
+        "stage": "build",
+        "source": pipeline.source.digest,
+        "tag": pipeline.version,
+        "build": asdict(job.variant.build) | {"env": dict(job.env)},
+        "image": {"name": job.image.name, "engine": standing.engine, "env": dict(job.image.env)},
+        "zig": ZIG_VERSION if standing.toolchain else None,
+        "python": str(job.python),
+        "glibc": str(job.glibc),
+        "arch": job.arch,
+        "keeps-tag": job.variant.audit.mode == "check",
+    }
+    return Piece(
+        stage="build",
+        job=job.id,
+        image=job.image.name,
+        engine=standing.engine,
+        publishable=not standing.stands_in,
+        inputs=inputs,
+        folder=pipeline.dist / job.id,
+        work=lambda log: _build(pipeline, job, standing, log),
+    )
+
+
+def _build(pipeline: Pipeline, job: Job, standing: Standing, log: Path) -> Outcome:
+    """Build one wheel, check that it is the one that was asked for, and put it where the audit finds it."""
+    source = pipeline.source
+    with _temporary(pipeline.dist) as result, _entered(pipeline, job, standing) as place:
+        python = place.python(job.python)
+        made = _run_build(place, job, python, source, log, result)
+        version = pipeline.version or source.version
+        _check_wheel(made, job, name=source.name, version=version)
+        if job.variant.audit.mode != "check":
+            made = _unstamped(made, result, job.arch)
+        libraries = collect(place, made, result / LIBRARIES, job=job, log=log)
+        folder = pipeline.dist / job.id
+        shutil.rmtree(folder, ignore_errors=True)
+        result.replace(folder)
+    facts = {
+        "source": dict(source.origin),
+        "python": str(job.python),
+        "toolchain": f"zig {ZIG_VERSION}" if standing.toolchain else None,
+        "stands-in": standing.stands_in,
+        "libraries": [library.path for library in libraries],
+    }
+    return Outcome(wheel=folder / made.name, facts=facts, note=made.name)
+
+
+@contextmanager
+def _temporary(folder: Path) -> Iterator[Path]:
+    """Make a folder that becomes a result by being renamed, and is gone otherwise."""
+    temporary = Path(tempfile.mkdtemp(prefix=".tmp-result-", dir=folder))
+    try:
+        yield temporary
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def _entered(pipeline: Pipeline, job: Job, standing: Standing) -> Iterator[Place]:
+    with enter_host(pipeline.dist, pipeline.run, pythons=job.image.python) as place:
+        if standing.toolchain:
+            zig = ensure_zig(pipeline.run, pipeline.cache)
+            tools = zig_environment(job.glibc, job.arch, place.folder / "tools", zig=zig)
+            place = place.with_environment(tools)  # noqa: PLW2901
+        yield place
+
+
+def _run_build(place: Place, job: Job, python: str, source: Prepared, log: Path, result: Path) -> Path:
+    """Run the job's commands in its place, and bring out the one wheel that they made."""
+    inside, out = f"{place.root}/source", f"{place.root}/out"
+    place.put(source.path, inside)
+    built = result / "built"
+    built.mkdir()
+    place.put(built, out)
+    env = _build_environment(place.environment(), job)
+    commands = [*(("before", text) for text in job.variant.build.before), ("command", job.variant.build.command)]
+    for key, text in commands:
+        words = _filled(text, python=python, out=out, source=inside)
+        done = place.run(["sh", "-ec", words], env=env, cwd=inside, log=log, timeout=job.image.time_limit)
+        done.check(
+            f"the build failed in `{text}`",
+            code=Exit.BUILD,
+            where=f"variants.{job.variant.name}.build.{key}, job {job.id}",
+            hint=f"the whole log is {os.path.relpath(log)}",
+        )
+    place.get(out, built)
+    wheels = sorted(built.glob("*.whl"))
+    if len(wheels) != 1:
+        found = ", ".join(wheel.name for wheel in wheels) or "no wheel"
+        raise WainwrightError(
+            f"the build must leave exactly one wheel in {{out}}, and left {found}",
+            code=Exit.BUILD,
+            where=f"job {job.id}",
+            hint="`pip wheel --no-deps --wheel-dir {out} {source}` leaves one; look at variants."
+            f"{job.variant.name}.build.command, and at the log {os.path.relpath(log)}",
+        )
+    made = wheels[0].rename(result / wheels[0].name)
+    shutil.rmtree(built)
+    return made
+
+
+def _filled(text: str, **words: str) -> str:
+    """Put the words, quoted, in place of `{word}`; every other brace is the shell's own."""
+    for name, word in words.items():
+        text = text.replace(f"{{{name}}}", shlex.quote(word))
+    return text
+
+
+def _build_environment(environment: Mapping[str, str], job: Job) -> dict[str, str]:
+    """Join what the toolchain and the job both say about one variable, the job's word last so that it wins."""
+    env = dict(environment) | dict(job.image.env)
+    for name, value in job.env.items():
+        env[name] = f"{env[name]} {value}" if name in env and name.endswith(("FLAGS", "_ARGS")) else value
+    env.setdefault("SOURCE_DATE_EPOCH", "315532800")  # 1980-01-01, the first day that a zip can hold
+    return env
+
+
+def _check_wheel(path: Path, job: Job, *, name: str | None, version: str | None) -> None:
+    """Hold a built wheel's name against the job; raises WainwrightError (BUILD) that says what was expected."""
+    wheel = WheelName.parse(path.name)
+    wrong: list[str] = []
+    if name is not None and not wheel.is_of(name):
+        wrong.append(f"a wheel of {name}, found one of {wheel.distribution}")
+    if version is not None and not wheel.is_version(version):
+        wrong.append(f"version {version}, found {wheel.version}")
+    if wheel.is_pure:
+        wrong.append("a native wheel, found a pure one (platform tag `any`)")
+    elif not all(platform.endswith(f"_{job.arch}") for platform in wheel.platforms):
+        wrong.append(f"a wheel for {job.arch}, found one for {', '.join(sorted(wheel.platforms))}")
+    if not wheel.runs_on(job.python):
+        wrong.append(f"a wheel for Python {job.python}, found {'.'.join(wheel.pythons)}-{'.'.join(wheel.abis)}")
+    if wrong:
+        raise WainwrightError(
+            f"the build made {path.name}: expected {'; expected '.join(wrong)}", code=Exit.BUILD, where=f"job {job.id}"
+        )
+
+
+def _unstamped(wheel: Path, folder: Path, arch: str) -> Path:
+    """Take back a platform that the build claimed: a floor is measured, never believed."""
+    plain = f"linux_{arch}"
+    if WheelName.parse(wheel.name).platforms == (plain,):
+        return wheel
+    renamed = retag(wheel, folder, platforms=(plain,))
+    wheel.unlink()
+    return renamed

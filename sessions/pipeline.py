@@ -1,0 +1,137 @@
+"""What every stage is given: the release, its jobs, the folders, a runner, and the options after `--`."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from wainwright.errors import Exit, WainwrightError
+from wainwright.planning import Job, plan, select
+from wainwright.receipts import Receipts
+from wainwright.release import Release
+from wainwright.run import Run, run
+from wainwright.sessions.graph import Selection
+from wainwright.sessions.options import Options
+from wainwright.sources import Prepared, prepare
+from wainwright.values import Python
+
+
+@dataclass(frozen=True, kw_only=True)  # no slots: cached_property wants a __dict__
+class Pipeline:
+    """One run of the pipeline; everything that its stages share on disk lies in `dist/` and `wheelhouse/`."""
+
+    release: Release
+    options: Options
+    run: Run = run
+
+    @property
+    def dist(self) -> Path:
+        return self.release.root / "dist"
+
+    @property
+    def wheelhouse(self) -> Path:
+        return self.release.root / "wheelhouse"
+
+    @property
+    def logs(self) -> Path:
+        return self.dist / "logs"
+
+    @property
+    def receipts(self) -> Receipts:
+        return Receipts(self.wheelhouse / "receipts")
+
+    @property
+    def cache(self) -> Path:
+        """The folder for what every project on this machine shares: toolchains, sdists."""
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wainwright"
+
+    @cached_property
+    def plan(self) -> tuple[Job, ...]:
+        return plan(self.release, python=Python.of_running(), arch=platform.machine())
+
+    def jobs(self, selection: Selection) -> tuple[Job, ...]:
+        """Give the jobs of a session that `--only` leaves; raises WainwrightError when `--only` matches none at all."""
+        return select(self.plan, only=self.options.only, variant=selection.variant, glibc=selection.glibc)
+
+    @cached_property
+    def version(self) -> str | None:
+        """The version that the tag after `--` spells, if one was given."""
+        tag = self.options.tag
+        if tag is None:
+            return None
+        version = self.release.project.version_of(tag)
+        if version is None:
+            raise WainwrightError(
+                f"{tag!r} is not a tag of this project",
+                where="options after --",
+                hint=f"release.toml spells a tag {self.release.project.tag!r}",
+            )
+        return version
+
+    @cached_property
+    def source(self) -> Prepared:
+        """A clean copy of the source, made once a run, and removed by `swept`."""
+        self.dist.mkdir(parents=True, exist_ok=True)
+        return prepare(self.release.project.source, self.dist / ".tmp-source", run=self.run, cache=self.cache)
+
+    @contextmanager
+    def swept(self) -> Iterator[None]:
+        """Hold the output folders for this process alone; what a killed run left behind is removed first."""
+        with ExitStack() as stack:
+            self.dist.mkdir(parents=True, exist_ok=True)
+            lock = stack.enter_context((self.dist / ".lock").open("w"))
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                say(f"waiting for another run that is at work in {self.dist}")
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            self._sweep()
+            try:
+                yield
+            finally:
+                self._sweep()
+                vars(self).pop("source", None)
+
+    def _sweep(self) -> None:
+        for folder in (self.dist, self.wheelhouse, self.receipts.folder, *self.wheelhouse.glob("*/")):
+            for left in folder.glob(".tmp-*"):
+                if left.is_dir() and not left.is_symlink():
+                    shutil.rmtree(left, ignore_errors=True)
+                else:
+                    left.unlink(missing_ok=True)
+
+
+def say(line: str) -> None:
+    """Tell a person; stdout is kept for what a machine reads."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def tell(data: Mapping[str, Any]) -> None:
+    """Tell a machine: one JSON object a session, on a line of its own."""
+    print(json.dumps(data, default=str), flush=True)
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Let what the operating system refuses leave as one sentence."""
+    try:
+        yield
+    except OSError as error:
+        full = "free some space, then run the same command again: what is done is kept"
+        hints = {28: full, 122: full, 13: "look at the permissions of this file", 30: "this disk is read-only"}
+        raise WainwrightError(
+            error.strerror or str(error),
+            code=Exit.ENGINE,
+            where=str(error.filename or ""),
+            hint=hints.get(error.errno or 0, ""),
+        ) from error

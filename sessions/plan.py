@@ -1,0 +1,42 @@
+"""plan: every job that release.toml expands to; nothing is run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from wainwright.planning import Job
+from wainwright.sessions.graph import Selection
+from wainwright.sessions.pipeline import Pipeline, tell
+from wainwright.sources import identify
+
+
+def run(pipeline: Pipeline, selection: Selection) -> None:
+    """Print the plan: for people a block a job, with `--json` one object."""
+    name, version = identify(pipeline.release.project.source)
+    version = pipeline.version or version
+    rows = [_row(job, name or "*", version) for job in pipeline.jobs(selection)]
+    if pipeline.options.json:
+        tell({"version": 1, "jobs": rows})
+        return
+    for row in rows:
+        print(row["id"])
+        for key in ("image", "wheel", "backends", "smoke", "destinations"):
+            value = row[key]
+            print(f"  {key:<13}{value if isinstance(value, str) else ', '.join(value) or '-'}")
+    print(f"{len(rows)} job{'s' if len(rows) != 1 else ''}")
+
+
+def _row(job: Job, name: str, version: str | None) -> Mapping[str, Any]:
+    return {
+        "id": job.id,
+        "variant": job.variant.name,
+        "glibc": str(job.glibc),
+        "python": str(job.python),
+        "arch": job.arch,
+        "image": job.image.name,
+        "wheel": job.filename(name, version),
+        "backends": list(job.variant.backends),
+        "smoke": [image.name for image in job.smoke_images],
+        "destinations": [destination.name for destination in job.destinations],
+    }

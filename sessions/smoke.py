@@ -1,0 +1,145 @@
+"""smoke: each audited wheel, installed and used in images that did not build it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from wainwright.errors import Exit, WainwrightError
+from wainwright.host import enter_host
+from wainwright.places import Place, Standing, stand
+from wainwright.planning import Job
+from wainwright.receipts import Receipt
+from wainwright.release import Image
+from wainwright.run import Completed
+from wainwright.sessions.graph import Selection
+from wainwright.sessions.pipeline import Pipeline
+from wainwright.sessions.stage import Outcome, Piece, carry_out
+
+# Says where each module came from, so that an import from a source tree is seen (tilelang#251).
+IMPORT: Final = """
+import importlib, json, sys
+files = {name: getattr(importlib.import_module(name), "__file__", None) for name in sys.argv[1:]}
+print(json.dumps({"prefix": sys.prefix, "version": sys.version.split()[0], "files": files}))
+"""
+
+
+def run(pipeline: Pipeline, selection: Selection) -> None:
+    """Smoke-test every job of the selection in each of its images."""
+    jobs = pipeline.jobs(selection)
+    with pipeline.swept():
+        pieces = [
+            piece for job in jobs for image in job.smoke_images for piece in _pieces(pipeline, job, image)
+        ]
+        carry_out(pipeline, "smoke", pieces)
+
+
+def _pieces(pipeline: Pipeline, job: Job, image: Image) -> Sequence[Piece]:
+    folder = pipeline.wheelhouse / job.variant.name
+    audited = pipeline.receipts.read(job.id, "audit")
+    if audited is None or not audited.proves(audited.inputs, folder):
+        if pipeline.options.dry_run:
+            return []
+        raise WainwrightError(
+            "there is no audited wheel to test", code=Exit.SMOKE, where=f"job {job.id}", hint="run the audit session"
+        )
+    standing = stand(image)
+    piece = Piece(
+        stage="smoke",
+        job=job.id,
+        image=image.name,
+        engine=standing.engine,
+        publishable=audited.publishable and not standing.stands_in,
+        inputs={
+            "stage": "smoke",
+            "audit": audited.inputs,
+            "wheel": asdict(audited.wheel) if audited.wheel else None,
+            "smoke": asdict(job.variant.smoke),
+            "backends": job.variant.backends,
+            "image": {"name": image.name, "engine": standing.engine, "env": dict(image.env)},
+            "python": str(job.python),
+        },
+        folder=folder,
+        source=audited.wheel,
+        per_image=True,
+        work=lambda log: _smoke(pipeline, job, image, audited, standing, log),
+    )
+    return [piece]
+
+
+def _smoke(
+    pipeline: Pipeline, job: Job, image: Image, audited: Receipt, standing: Standing, log: Path
+) -> Outcome:
+    """Install the wheel in a fresh environment, and use it from an empty folder as a stranger would."""
+    assert audited.wheel is not None  # noqa: S101 - _pieces has looked
+    wheel = pipeline.wheelhouse / job.variant.name / audited.wheel.name
+    with enter_host(pipeline.dist, pipeline.run, pythons=image.python) as place:
+        trial = Trial(place=place, job=job, image=image, log=log)
+        trial.install(wheel)
+        facts: dict[str, Any] = {"stands-in": standing.stands_in, **trial.imports(job.variant.smoke.imports)}
+        for command in job.variant.smoke.run:
+            trial.command(command)
+        if job.variant.smoke.backends:
+            facts["backends"] = trial.backends(job.variant.smoke.backends)
+    return Outcome(wheel=wheel, facts=facts, note="passed")
+
+
+class Trial:
+    """A wheel in a place of its own: a foreign working folder, no LD_LIBRARY_PATH, no PYTHONPATH."""
+
+    def __init__(self, *, place: Place, job: Job, image: Image, log: Path) -> None:
+        self.place = place
+        self.job = job
+        self.log = log
+        self.limit = image.time_limit
+        self.where = f"smoke {job.id} in {image.name}"
+        self.python = place.python(job.python)
+        self.elsewhere = f"{place.root}/elsewhere"
+        self.env = dict(place.environment()) | {"PYTHONNOUSERSITE": "1"}
+
+    def install(self, wheel: Path) -> None:
+        """Install the wheel by its file; what it depends on comes from the index."""
+        inside = f"{self.place.root}/wheel/{wheel.name}"
+        self.place.put(wheel, inside)
+        done = self.place.run(["mkdir", self.elsewhere], env=self.env)
+        done.check("no working folder could be made", code=Exit.SMOKE, where=self.where)
+        self._try(
+            [self.python, "-m", "pip", "install", "--only-binary=:all:", "--no-input", inside],
+            f"{wheel.name} does not install",
+        )
+
+    def imports(self, names: Sequence[str]) -> dict[str, Any]:
+        """Import each module, and hold that it came from the wheel; gives where from."""
+        done = self._try([self.python, "-c", IMPORT, *names], f"import {', '.join(names)} failed", capture=True)
+        seen: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        for name, file in seen["files"].items():
+            if file is not None and not file.startswith(f"{seen['prefix']}/"):
+                raise WainwrightError(f"{name} was imported from {file}, not from the wheel", code=Exit.SMOKE, where=self.where)
+        return {"python": seen["version"], "imports": list(names)}
+
+    def command(self, text: str) -> Completed:
+        """Run a shell command of release.toml; `python` in it is the one that has the wheel."""
+        return self._try(["sh", "-ec", text], f"`{text}` failed", capture=True)
+
+    def backends(self, text: str) -> list[str]:
+        """Hold the backends that the wheel says it has against those that its variant declares."""
+        found = sorted(self.command(text).stdout.split())
+        declared = sorted(self.job.variant.backends)
+        if found != declared:
+            raise WainwrightError(
+                f"the wheel has the backends {', '.join(found) or 'none'}, and its variant declares {', '.join(declared)}",
+                code=Exit.SMOKE,
+                where=self.where,
+                hint=f"`{shlex.quote(text)}` must print exactly the declared set; look at [backends.NAME] on and off",
+            )
+        return found
+
+    def _try(self, argv: Sequence[str], what: str, *, capture: bool = False) -> Completed:
+        done = self.place.run(
+            argv, env=self.env, cwd=self.elsewhere, log=self.log, timeout=self.limit, capture=capture
+        )
+        return done.check(what, code=Exit.SMOKE, where=self.where)

@@ -1,0 +1,47 @@
+"""Registers a release's sessions with Nox: `import wainwright.sessions; wainwright.sessions.register()`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import nox
+
+from wainwright.config import load
+from wainwright.errors import WainwrightError
+from wainwright.release import Release
+from wainwright.sessions.edge import closing_line, report
+from wainwright.sessions.graph import Task, expand
+
+
+def register(path: str | Path = "release.toml") -> None:
+    """Register every session of the release at `path`; a mistake in it is told in words, and ends Nox with code 2."""
+    try:
+        release = load(Path(path))
+    except WainwrightError as error:
+        report(error)
+        sys.exit(int(error.code))
+    for task in expand(release):
+        _register(release, task)
+
+
+def _register(release: Release, task: Task) -> None:
+    def session(session: nox.Session) -> None:
+        from wainwright.sessions.options import parse_posargs  # noqa: PLC0415 - `nox -l` runs no session
+        from wainwright.sessions.pipeline import Pipeline  # noqa: PLC0415
+
+        try:
+            task.run(Pipeline(release=release, options=parse_posargs(session.posargs)))
+        except WainwrightError as error:
+            report(error)
+            session.error(closing_line(task.name, error))
+
+    session.__doc__ = task.doc
+    nox.session(
+        session,
+        name=task.name,
+        python=False,
+        tags=list(task.tags),
+        default=task.default,
+        requires=list(task.requires),
+    )

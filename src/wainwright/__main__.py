@@ -1,0 +1,110 @@
+"""The command line: any session without Nox, and `audit`, `retag` and `diff` for a wheel at hand.
+
+The one module of the library that knows the sessions: it is an edge, as a noxfile is.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from wainwright import __version__
+from wainwright.errors import Exit, WainwrightError
+
+AT_HAND: Final = ("audit", "retag", "diff")
+SESSION_WORDS: Final = ("--only", "--jobs", "-j", "--dry-run")
+
+USAGE: Final = """\
+usage: wainwright audit|retag|diff WHEEL…      a wheel at hand; each has --help
+       wainwright SESSION… [-- OPTIONS]        sessions of ./release.toml, with all that they require
+       wainwright --list                       the sessions that there are
+
+options after --: a tag such as v0.9.2, --only 'llvm-*', --jobs N, --dry-run, --json
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line, and give its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        if not words or words[0] in {"-h", "--help"}:
+            print(USAGE, end="")
+            return Exit.RIGHT
+        if words[0] == "--version":
+            print(f"wainwright {__version__}")
+            return Exit.RIGHT
+        if words[0] in AT_HAND and not _is_session(words):
+            from wainwright.cli import main as at_hand  # noqa: PLC0415 - each half starts fast without the other
+
+            return at_hand(words)
+        return _sessions(words)
+    except WainwrightError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.code
+    except KeyboardInterrupt:
+        print("interrupted: what is done is kept; run the same command again", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 141
+
+
+def _is_session(words: Sequence[str]) -> bool:
+    """Tell `wainwright audit -- v0.9.2`, the session, from `wainwright audit demo.whl`, the wheel at hand."""
+    if words[0] == "retag":
+        return False
+    return all(word.split("=")[0] in SESSION_WORDS for word in words[1:2]) or "--" in words
+
+
+def _sessions(words: Sequence[str]) -> int:
+    from wainwright.config import load  # noqa: PLC0415
+    from wainwright.sessions.edge import closing_line, report  # noqa: PLC0415
+    from wainwright.sessions.graph import expand, in_order  # noqa: PLC0415
+    from wainwright.sessions.options import parse_posargs  # noqa: PLC0415
+
+    release = load(Path("release.toml"))
+    tasks = expand(release)
+    if words[0] in {"-l", "--list"}:
+        for task in tasks:
+            print(f"{task.name:<24}{task.doc}")
+        return Exit.RIGHT
+    names, posargs = _split(words)
+    known = {task.name for task in tasks}
+    for name in names:
+        if name not in known:
+            raise _unknown(name, known)
+    from wainwright.sessions.pipeline import Pipeline  # noqa: PLC0415
+
+    pipeline = Pipeline(release=release, options=parse_posargs(posargs))
+    for task in in_order(tasks, tuple(names)):
+        try:
+            task.run(pipeline)
+        except WainwrightError as error:
+            report(error)
+            print(closing_line(task.name, error), file=sys.stderr)
+            return error.code
+    return Exit.RIGHT
+
+
+def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Part the sessions from their options: at `--`, or at the first option."""
+    for place, word in enumerate(words):
+        if word == "--":
+            return list(words[:place]), list(words[place + 1 :])
+        if word.startswith("-"):
+            return list(words[:place]), list(words[place:])
+    return list(words), []
+
+
+def _unknown(name: str, known: set[str]) -> WainwrightError:
+    import difflib  # noqa: PLC0415
+
+    near = difflib.get_close_matches(name, sorted(known), n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else "`wainwright --list` shows what there is"
+    return WainwrightError(f"there is no session {name!r}", hint=hint)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+"""Receipts: what a stage saw and decided about one wheel, as JSON, bound to the wheel's sha256."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artifact:
+    """A wheel as a receipt binds it: its file name, the sha256 of its bytes (hex), its size in bytes."""
+
+    name: str
+    sha256: str
+    size: int
+
+    @classmethod
+    def of(cls, path: Path) -> Artifact:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256") if hasattr(hashlib, "file_digest") else _digest(file)
+        return cls(name=path.name, sha256=digest.hexdigest(), size=path.stat().st_size)
+
+
+def _digest(file: Any) -> Any:
+    """Hash as `hashlib.file_digest` does, which Python 3.10 lacks."""
+    digest = hashlib.sha256()
+    while block := file.read(1 << 20):
+        digest.update(block)
+    return digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """One stage's evidence about one job's wheel.
+
+    `inputs` is the digest of everything that the result depends on; `source` the wheel that went in, which chains this
+    receipt to the one before; `facts` what the stage saw, in its own words. A receipt that did not pass holds `error`
+    and proves nothing. `publishable` is false when a stand-in did the work.
+    """
+
+    stage: str
+    job: str
+    image: str
+    engine: str
+    inputs: str
+    passed: bool
+    publishable: bool
+    started: str
+    seconds: float
+    wheel: Artifact | None = None
+    source: Artifact | None = None
+    error: str = ""
+    log: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def proves(self, inputs: str, folder: Path) -> bool:
+        """Say whether this receipt is green, was made of `inputs`, and its wheel in `folder` still has these bytes."""
+        if not self.passed or self.inputs != inputs or self.wheel is None:
+            return False
+        path = folder / self.wheel.name
+        return path.is_file() and path.stat().st_size == self.wheel.size and Artifact.of(path) == self.wheel
+
+
+def digest_of(parts: Mapping[str, Any]) -> str:
+    """Give the sha256 (hex) over the canonical JSON of `parts`; the order of keys does not matter."""
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Receipts:
+    """The folder of receipts: `JOB.STAGE.json`, and for a stage with several images `JOB.STAGE.IMAGE.json`."""
+
+    folder: Path
+
+    def path(self, job: str, stage: str, image: str = "") -> Path:
+        return self.folder / ".".join(filter(None, (job, stage, image, "json")))
+
+    def read(self, job: str, stage: str, image: str = "") -> Receipt | None:
+        """Read a receipt; one that is absent, half or of another format proves nothing and reads as None."""
+        try:
+            data = json.loads(self.path(job, stage, image).read_bytes())
+            if data.pop("version") != FORMAT or (data["job"], data["stage"]) != (job, stage):
+                return None
+            for key in ("wheel", "source"):
+                data[key] = Artifact(**data[key]) if data[key] else None
+            return Receipt(**data)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            return None
+
+    def write(self, receipt: Receipt, *, image: str = "") -> None:
+        """Write a receipt whole or not at all."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.path(receipt.job, receipt.stage, image)
+        text = json.dumps({"version": FORMAT, **asdict(receipt)}, indent=2, sort_keys=True, default=str)
+        replace_text(path, text + "\n")
+
+    def remove(self, job: str, stage: str, image: str = "") -> None:
+        self.path(job, stage, image).unlink(missing_ok=True)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Put `text` at `path` by a rename, so that a reader sees the old file or the new one."""
+    temporary = path.with_name(f".tmp-{os.getpid()}-{path.name}")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
