@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, final
 
 from wainwright.localheaders import check_local_headers
 from wainwright.zipdirectory import (
@@ -79,6 +79,7 @@ def _never(_prefix: bytes) -> bool:
     return False
 
 
+@final
 class Archive:
     """A zip archive, open for reading. `entries` stand in directory order; `problems` are what `open` saw.
 

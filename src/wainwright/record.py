@@ -1,0 +1,93 @@
+"""RECORD: one row for each member with its hash and size, read and written without losing what a row says."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+# The binary distribution format: "The hash algorithm must be sha256 or better; specifically, md5, sha1 and sha224 are
+# not permitted".
+STRONG: Final = frozenset({"sha256", "sha384", "sha512", "sha3_256", "sha3_384", "sha3_512", "blake2b", "blake2s"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One row. `cells` is the row as it stands; `fault` says why it cannot be understood, and is empty otherwise.
+
+    `algorithm` and `digest` are empty, `size` None, where the row leaves them out, as RECORD's own does.
+    """
+
+    path: str
+    algorithm: str
+    digest: bytes
+    size: int | None
+    fault: str
+    cells: tuple[str, ...]
+
+    @property
+    def strong(self) -> bool:
+        return self.algorithm in STRONG
+
+
+def parse_record(text: str) -> tuple[Row, ...]:
+    """Read the rows in their order, whatever ends a line; a row that is wrong carries a fault, none is left out."""
+    import csv  # noqa: PLC0415  (takes time to import)
+
+    rows = []
+    lines = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
+    try:
+        rows += [_row(cells) for cells in lines if cells]
+    except csv.Error as error:
+        fault = f"RECORD cannot be read behind line {lines.line_num}: {error}"
+        rows.append(Row(path="", algorithm="", digest=b"", size=None, fault=fault, cells=()))
+    return tuple(rows)
+
+
+def _row(cells: list[str]) -> Row:
+    path, hashed, size = (*cells, "", "", "")[:3]
+    faults = [] if len(cells) == 3 else [f"it has {len(cells)} cells and should have 3"]
+    algorithm, equals, text = hashed.partition("=")
+    digest = b""
+    if hashed and not (equals and algorithm and text):
+        faults.append(f"its hash {hashed!r} is not NAME=VALUE")
+    elif hashed:
+        try:
+            digest = unpadded(text)
+        except ValueError:
+            faults.append(f"its hash {hashed!r} is not urlsafe base64")
+    if size and not (size.isascii() and size.isdigit() and len(size) < 20):
+        faults.append(f"its size {size!r} is not a number")
+        size = ""
+    return Row(
+        path=path, algorithm=algorithm.lower(), digest=digest, size=int(size) if size else None,
+        fault="; ".join(faults), cells=tuple(cells),
+    )  # fmt: skip
+
+
+def unpadded(text: str) -> bytes:
+    """Decode urlsafe base64 without its padding, as RECORD has it; raises ValueError."""
+    try:
+        return base64.b64decode(text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, UnicodeEncodeError) as error:
+        raise ValueError(str(error)) from error
+
+
+def hashed(data: bytes) -> tuple[str, str]:
+    """Give the two cells behind a path: `sha256=…` and the size."""
+    import hashlib  # noqa: PLC0415  (loads OpenSSL)
+
+    digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode("ascii")
+    return f"sha256={digest}", str(len(data))
+
+
+def write_record(rows: Iterable[tuple[str, ...]], *, newline: str = "\n") -> bytes:
+    """Write rows of cells, quoted only where csv must."""
+    import csv  # noqa: PLC0415  (takes time to import)
+
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator=newline).writerows(rows)
+    return text.getvalue().encode("utf-8")
