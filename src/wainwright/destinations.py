@@ -1,0 +1,83 @@
+"""What a destination is to the publisher: a listing of what it holds, and a way to put one sealed file there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Protocol
+
+from wainwright.errors import Exit, WainwrightError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asset:
+    """A sealed file: the name under which it is published, where it lies here, its size in bytes, its sha256 (hex)."""
+
+    name: str
+    path: Path
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remote:
+    """A file as a destination holds it.
+
+    `size` in bytes; `sha256` is None where the destination does not tell it; `complete` is false for what a broken
+    upload has left behind.
+    """
+
+    size: int
+    sha256: str | None
+    complete: bool = True
+
+
+class Fate(Enum):
+    """What a sealed file is to what a destination holds under its name."""
+
+    ABSENT = "absent"
+    SAME = "same"
+    UNKNOWN = "unknown"  # the same size, and no digest to compare
+    INCOMPLETE = "incomplete"
+    DIFFERENT = "different"
+
+
+class Destination(Protocol):
+    """Where sealed files go.
+
+    Both methods raise WainwrightError: NOT_AUTHORISED, CONFLICT when the destination holds something else under a
+    sealed name, REFUSED when it does not take the file, RETRIES_EXHAUSTED when it does not answer.
+    """
+
+    def listing(self) -> Mapping[str, Remote]:
+        """Give what is there by name; costs no more than one request a page."""
+
+    def put(self, asset: Asset) -> None:
+        """See that `asset` is there with these bytes: uploads it if it is absent, never twice, never over another."""
+
+
+def fate(asset: Asset, remote: Remote | None) -> Fate:
+    """Compare a sealed file with what is there; the digest decides, never the name alone."""
+    if remote is None:
+        return Fate.ABSENT
+    if not remote.complete:
+        return Fate.INCOMPLETE
+    if remote.size != asset.size:
+        return Fate.DIFFERENT
+    if remote.sha256 is None:
+        return Fate.UNKNOWN
+    return Fate.SAME if remote.sha256 == asset.sha256 else Fate.DIFFERENT
+
+
+def conflict(asset: Asset, remote: Remote, *, where: str, hint: str = "") -> WainwrightError:
+    """Say that a destination holds something else under a sealed name, with both digests."""
+    there = remote.sha256 or "unknown"
+    return WainwrightError(
+        f"{asset.name} is there already, and is another file",
+        code=Exit.CONFLICT,
+        where=where,
+        details=(f"sealed: sha256 {asset.sha256}, {asset.size} bytes", f"there:  sha256 {there}, {remote.size} bytes"),
+        hint=hint or "what is public is never replaced: release another version",
+    )
