@@ -57,6 +57,8 @@ class Layout(NamedTuple):
     symbol: Struct
     half: Struct
     word: Struct
+    hash: Struct  # nbucket nchain
+    gnu_hash: Struct  # nbuckets symoffset bloom_size
     need: Struct  # vn_file vn_aux vn_next
     need_entry: Struct  # vna_flags vna_other vna_name vna_next
     definition: Struct  # vd_flags vd_ndx vd_aux vd_next
@@ -73,6 +75,8 @@ def _layout(bits: int, order: str) -> Layout:
         "IBxHQQ" if wide else "IIIBxH",
         "H",
         "I",
+        "II",
+        "III",
         "4xIII",
         "4xHHII",
         "2xHH6xII",

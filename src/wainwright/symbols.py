@@ -1,0 +1,185 @@
+"""The dynamic symbols of an ELF file, read only when a rule must name them: which need which version of which library.
+
+The table has no length of its own: the hash tables tell it, else the section headers, else where the next table begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from wainwright.elf import Elf
+from wainwright.elfbytes import ElfBytes, ElfError
+from wainwright.elfdynamic import Strings, read_definitions
+
+__all__ = ["Symbol", "read_symbols"]
+
+DT_HASH: Final = 4
+DT_STRTAB: Final = 5
+DT_SYMTAB: Final = 6
+DT_RELA: Final = 7
+DT_INIT: Final = 12
+DT_FINI: Final = 13
+DT_REL: Final = 17
+DT_JMPREL: Final = 23
+DT_GNU_HASH: Final = 0x6FFFFEF5
+DT_VERSYM: Final = 0x6FFFFFF0
+DT_VERDEF: Final = 0x6FFFFFFC
+DT_VERNEED: Final = 0x6FFFFFFE
+TABLES: Final = (DT_HASH, DT_STRTAB, DT_RELA, DT_REL, DT_JMPREL, DT_GNU_HASH, DT_VERSYM, DT_VERDEF, DT_VERNEED)
+SHT_DYNSYM: Final = 11
+STB_LOCAL: Final = 0
+STB_WEAK: Final = 2
+WIDE_HASHES: Final = {(22, 64), (0x9026, 64)}  # s390x and Alpha: DT_HASH is of 64-bit words
+MAX_SYMBOLS: Final = 1 << 24
+MAX_NAME: Final = 1 << 16  # C++ and Rust mangle thousands of characters into one
+NAMES_SLACK: Final = 1 << 20
+
+
+class Symbol(NamedTuple):
+    """One global dynamic symbol.
+
+    `library` is set where the version is a need: of an undefined symbol, and of one that a program copies to itself
+    (`stdout` in a position-dependent program: `defined` is true).
+    """
+
+    name: str
+    defined: bool
+    weak: bool
+    version: str | None
+    library: str | None
+
+
+def read_symbols(data: bytes | memoryview, elf: Elf, *, undefined_only: bool = False) -> tuple[Symbol, ...]:
+    """Read the global symbols of DT_SYMTAB with their versions; raises ElfError for tables that cannot be followed.
+
+    `elf` is what `read_elf` gave for the same bytes. With `undefined_only`, own definitions without a need are left
+    out.
+    """
+    tags = dict(elf.tags)
+    if DT_SYMTAB not in tags:
+        return ()
+    source = ElfBytes(data)
+    at, room = source.locate(tags[DT_SYMTAB], "the dynamic symbol table")
+    size = source.layout.symbol.size
+    count, exact = _count(source, tags, room // size)
+    if exact and count * size > room:
+        raise ElfError(f"the dynamic symbol table has {count} symbols by its hash table, and room for {room // size}")
+    names = _Names(source, tags, lenient=not exact)
+    versions = _Versions(source, elf, tags, count)
+    return tuple(_symbols(source, at, count, names, versions, undefined_only=undefined_only))
+
+
+def _symbols(  # the one loop that runs for every symbol
+    source: ElfBytes, at: int, count: int, names: _Names, versions: _Versions, *, undefined_only: bool
+) -> Iterator[Symbol]:
+    form = source.layout.symbol
+    wide = source.bits == 64
+    rows = form.iter_unpack(source.view[at : at + count * form.size])
+    for number, row in enumerate(rows):
+        offset, info, section = (row[0], row[1], row[2]) if wide else (row[0], row[3], row[4])
+        if info >> 4 == STB_LOCAL or not offset:
+            continue
+        version, library = versions.get(number, defined=section != 0)
+        if undefined_only and section and library is None:
+            continue
+        name = names.get(offset)
+        if name is None:
+            return
+        yield Symbol(name, section != 0, info >> 4 == STB_WEAK, version, library)
+
+
+class _Names:
+    """Names of symbols; equal offsets are one string, and what they take together is bounded by the table's size."""
+
+    def __init__(self, source: ElfBytes, tags: dict[int, int], *, lenient: bool) -> None:
+        begin, end = Strings(source, tags).range
+        self._table = source.view[begin:end].tobytes()
+        self._known: dict[int, str] = {}
+        self._left = 4 * len(self._table) + NAMES_SLACK  # linkers let a name be another's tail
+        self._lenient = lenient
+
+    def get(self, offset: int) -> str | None:
+        """Give the name at an offset; None where the table's length was a guess, and this is beyond it."""
+        known = self._known.get(offset)
+        if known is not None:
+            return known
+        stop = self._table.find(0, offset, offset + MAX_NAME)
+        if stop < 0:
+            if self._lenient:
+                return None
+            raise ElfError("the name of a symbol lies outside the string table, or has no end")
+        self._left -= stop - offset
+        if self._left < 0:
+            raise ElfError("the names of its symbols overlap beyond reason")
+        name = self._table[offset:stop].decode("utf-8", "backslashreplace")
+        self._known[offset] = name
+        return name
+
+
+class _Versions:
+    """DT_VERSYM: a symbol's number → the version that it has or needs."""
+
+    def __init__(self, source: ElfBytes, elf: Elf, tags: dict[int, int], count: int) -> None:
+        self._numbers: tuple[int, ...] = ()
+        self._needs: dict[int, tuple[str, str]] = {}
+        self._own: dict[int, str] = {}
+        if DT_VERSYM not in tags:
+            return
+        at, room = source.locate(tags[DT_VERSYM], "the table of symbol versions")
+        table = source.view[at : at + min(2 * count, room // 2 * 2)]
+        self._numbers = tuple(value for (value,) in source.layout.half.iter_unpack(table))
+        self._needs = {need.number: (need.version, need.library) for need in elf.needs}
+        self._own = {number: name for number, name, base in read_definitions(source, tags) if not base}
+
+    def get(self, symbol: int, *, defined: bool) -> tuple[str | None, str | None]:
+        if symbol >= len(self._numbers):
+            return None, None
+        number = self._numbers[symbol] & 0x7FFF  # the top bit hides a version that is not the default
+        if number < 2:
+            return None, None
+        if number in self._needs:
+            return self._needs[number]
+        return (self._own.get(number), None) if defined else (None, None)
+
+
+def _count(source: ElfBytes, tags: dict[int, int], most: int) -> tuple[int, bool]:
+    """Give the number of symbols, and whether that is known rather than guessed."""
+    count = 0
+    if DT_HASH in tags:
+        form = source.layout.dynamic if (source.machine, source.bits) in WIDE_HASHES else source.layout.hash
+        at, _ = source.locate(tags[DT_HASH], "the hash table")
+        count = source.unpack(form, at, "the hash table")[1]
+    elif DT_GNU_HASH in tags:
+        count = _gnu_count(source, tags[DT_GNU_HASH])
+    if count > MAX_SYMBOLS:
+        raise ElfError(f"its hash table speaks of {count} symbols")
+    if count:
+        return count, True
+    for section in source.sections():
+        if section.kind == SHT_DYNSYM and section.address == tags[DT_SYMTAB]:
+            return min(section.size // source.layout.symbol.size, most, MAX_SYMBOLS), False
+    begin = tags[DT_SYMTAB]
+    above = [tags[tag] - begin for tag in TABLES if tags.get(tag, 0) > begin]
+    return min(min(above, default=0) // source.layout.symbol.size, most, MAX_SYMBOLS), False
+
+
+def _gnu_count(source: ElfBytes, address: int) -> int:
+    """Count by the last chain of DT_GNU_HASH; 0 where it holds no symbol, and so does not know of undefined ones."""
+    word = source.layout.word
+    at, room = source.locate(address, "the GNU hash table")
+    end = at + room
+    buckets, first, bloom = source.unpack(source.layout.gnu_hash, at, "the GNU hash table")
+    at += 16 + bloom * source.bits // 8
+    if at + 4 * buckets > end:
+        raise ElfError("the GNU hash table reaches beyond its segment's end")
+    table = source.view[at : at + 4 * buckets]
+    last = max((value for (value,) in word.iter_unpack(table)), default=0)
+    if last < max(first, 1):
+        return 0
+    chain = at + 4 * buckets + 4 * (last - first)
+    for (value,) in word.iter_unpack(source.view[chain : chain + max(0, end - chain) // 4 * 4]):
+        last += 1
+        if value & 1:
+            return last
+    raise ElfError("a chain of the GNU hash table has no end")
