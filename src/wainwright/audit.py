@@ -1,0 +1,208 @@
+"""The audit: a verdict on a wheel that depends on the wheel, the given libraries, the terms and the policy alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from wainwright.archive import Archive
+from wainwright.case import Case
+from wainwright.claims import Claim, Platforms, claim_of, read_platforms
+from wainwright.fates import Sorter, allowed_names
+from wainwright.inspection import Inspection, Member, inspect
+from wainwright.needs import Floors, Interest, VersionedNeed, highest_versions, versioned_needs
+from wainwright.policy import Policies, load_policies
+from wainwright.resolution import SITE, Loadable, resolve
+from wainwright.rules import RULES
+from wainwright.terms import Outside, Terms
+from wainwright.values import Glibc
+from wainwright.verdict import Finding, Measured, Need, Severity, Verdict
+from wainwright.wheelfile import DistInfo, WheelName, locate, parse_wheel_name, read_dist_info
+
+PREFIX: Final = "/prefix"
+HASHES: Final = frozenset({"sha256", "sha384", "sha512", "sha3_256", "sha3_384", "sha3_512", "blake2b", "blake2s"})
+
+
+def audit(
+    wheel: Path,
+    *,
+    claim: Glibc | None = None,
+    terms: Terms | None = None,
+    libraries: Sequence[Outside] = (),
+    original: Path | None = None,
+) -> Verdict:
+    """Judge one wheel: by its own tags, or by `claim` in their stead.
+
+    `libraries` are the outside libraries as the build image had them, `original` the wheel before its repair. Raises
+    ArchiveError for what is no wheel or cannot be read at all; whatever else is wrong is a violation.
+    """
+    terms = terms or Terms()
+    policies = load_policies()
+    name = parse_wheel_name(wheel.name)
+    platforms = read_platforms(name.platforms, policies)
+    with Archive.open(wheel) as archive:
+        info = read_dist_info(archive, name)
+        arch = platforms.arches[0] if platforms.arches else None
+        floors = Floors(policies, arch)
+        claims = _claims(claim, arch, platforms, policies)
+        interest = Interest(floors, claims, python=_is_abi3(name))
+        inspection = inspect(archive, interest=interest, algorithms=_algorithms(info))
+    if arch is None:
+        arch = _most_common_arch(inspection.members)
+        floors = Floors(policies, arch)
+        claims = _claims(claim, arch, platforms, policies)
+    case = _case(name, info, inspection, platforms, claims, arch, floors, terms, tuple(libraries))
+    return _judge(case)
+
+
+def _claims(claim: Glibc | None, arch: str | None, platforms: Platforms, policies: Policies) -> tuple[Claim, ...]:
+    if claim is None:
+        return platforms.claims
+    return tuple(
+        claim_of(claim, of, policies) for of in platforms.arches or ((arch,) if arch else ()) if of in policies.arches()
+    )
+
+
+def _is_abi3(name: WheelName) -> bool:
+    return any(abi.startswith("abi3") for abi in name.abis)
+
+
+def _algorithms(info: DistInfo) -> dict[str, str]:
+    return {row.path: row.algorithm for row in info.record or () if row.algorithm in HASHES}
+
+
+def _most_common_arch(members: Iterable[Member]) -> str | None:
+    counted = Counter(member.elf.arch for member in members if member.elf is not None and member.elf.arch)
+    return counted.most_common(1)[0][0] if counted else None
+
+
+def _case(
+    name: WheelName, info: DistInfo, inspection: Inspection, platforms: Platforms, claims: tuple[Claim, ...],
+    arch: str | None, floors: Floors, terms: Terms, outside: tuple[Outside, ...],
+) -> Case:  # fmt: skip
+    musl = _is_musl(inspection.members, claims)
+    files = _installed(inspection.members, info)
+    resolution = resolve(files, musl=musl)
+    objects = [
+        (m, m.elf) for m in inspection.members if m.elf is not None and m.elf.dynamic and m.elf.arch in {arch, None}
+    ]
+    needs = versioned_needs([member for member, _ in objects], resolution, floors, musl=musl)
+    requires = info.metadata.requires_dist if info.metadata else ()
+    top = frozenset(file.path[len(SITE) + 1 :].split("/")[0] for file in files if file.path.startswith(SITE))
+    sorter = Sorter(
+        terms, outside, allowed_names(claims, floors.policies, arch, musl=musl), map(_project, requires), top
+    )
+    fates = sorter.sort([(member.name, elf) for member, elf in objects], resolution)
+    measured = _measure(needs, floors, claims, arch, musl=musl)
+    return Case(
+        name=name, info=info, wheel=inspection, platforms=platforms, claims=claims, arch=arch, musl=musl, terms=terms,
+        outside=outside, files=files, resolution=resolution, needs=needs, fates=fates, measured=measured,
+    )  # fmt: skip
+
+
+def _project(requirement: str) -> str:
+    """Give the name that a Requires-Dist begins with."""
+    end = next((at for at, sign in enumerate(requirement) if not (sign.isalnum() or sign in "-_.")), len(requirement))
+    return requirement[:end]
+
+
+def _is_musl(members: Iterable[Member], claims: tuple[Claim, ...]) -> bool:
+    """Tell by what the members need, as the loader would; the claims decide where no member needs a libc."""
+    for member in members:
+        for library in member.elf.needed if member.elf is not None else ():
+            if library == "libc.so.6":
+                return False
+            if library == "libc.so" or library.startswith(("libc.musl-", "ld-musl-")):
+                return True
+    return bool(claims) and all(claim.libc == "musl" for claim in claims)
+
+
+def _installed(members: Iterable[Member], info: DistInfo) -> tuple[Loadable, ...]:
+    purelib = info.wheel.root_is_purelib if info.wheel else False
+    schemes = {
+        "purelib": SITE,
+        "platlib": SITE,
+        "scripts": f"{PREFIX}/bin",
+        "data": PREFIX,
+        "headers": f"{PREFIX}/include",
+    }
+    files = []
+    for member in members:
+        place = locate(member.name, root_is_purelib=purelib)
+        folder = schemes.get(place.scheme, f"{PREFIX}/{place.scheme}")
+        files.append(Loadable(member=member.name, path=f"{folder}/{place.path}", elf=member.elf))
+    return tuple(files)
+
+
+def _measure(
+    needs: tuple[VersionedNeed, ...], floors: Floors, claims: tuple[Claim, ...], arch: str | None, *, musl: bool
+) -> Measured:
+    versions = highest_versions(needs)
+    if musl:
+        lowest = next((claim.tag for claim in claims if claim.libc == "musl"), None)
+        return Measured(tag=lowest or f"musllinux_1_2_{arch}", glibc=None, versions=versions)
+    counted = [need for need in needs if need.counts]
+    if arch is None:
+        return Measured(tag=None, glibc=None, versions=versions)
+    if any(need.glibc is None for need in counted):
+        return Measured(tag=f"linux_{arch}", glibc=None, versions=versions)
+    glibc = max((need.glibc for need in counted if need.glibc is not None), default=floors.lowest)
+    return Measured(tag=f"manylinux_{glibc.slug}_{arch}", glibc=glibc, versions=versions)
+
+
+def _judge(case: Case) -> Verdict:
+    found: dict[Severity, list[Finding]] = {severity: [] for severity in Severity}
+    for rule in RULES:
+        severity = _weight(rule.name, rule.severity, case.terms)
+        found[severity].extend(sorted(rule.check(case), key=lambda finding: finding.order))
+    return Verdict(
+        wheel=case.wheel.path.name,
+        sha256=case.wheel.sha256,
+        arch=case.arch,
+        claimed=tuple(claim.tag for claim in case.claims),
+        measured=case.measured,
+        libraries=case.fates.libraries,
+        violations=tuple(found[Severity.VIOLATION]),
+        warnings=tuple(found[Severity.WARNING]),
+        notes=tuple(found[Severity.NOTE]),
+        needs=_told(case),
+        matched=tuple(case.fates.matched.items()),
+    )
+
+
+def _weight(name: str, severity: Severity, terms: Terms) -> Severity:
+    """Terms move a rule: what is denied is a violation, what is allowed is only told."""
+    if name in terms.deny:
+        return Severity.VIOLATION
+    if name in terms.allow and severity is Severity.VIOLATION:
+        return Severity.WARNING
+    return severity
+
+
+def _told(case: Case) -> tuple[Need, ...]:
+    """Give the needs above the lowest policy, the hardest first; symbols where they are sure to have been read."""
+    lowest = load_policies().lowest(case.arch) if case.arch in load_policies().arches() else Glibc(0, 0)
+    told = []
+    for need in case.needs:
+        if not need.counts or (need.glibc is not None and need.glibc <= lowest):
+            continue
+        decides = (
+            need.glibc is None
+            or need.glibc == case.measured.glibc
+            or not all(claim.policy.admits(need.version) for claim in case.claims)
+        )
+        one = need.told()
+        told.append(
+            one if decides else Need(member=one.member, library=one.library, version=one.version, glibc=one.glibc)
+        )
+    return tuple(
+        sorted(
+            told, key=lambda need: (need.glibc is not None, _down(need.glibc), need.member, need.library, need.version)
+        )
+    )
+
+
+def _down(glibc: Glibc | None) -> tuple[int, int]:
+    return (-glibc.major, -glibc.minor) if glibc is not None else (0, 0)

@@ -1,0 +1,56 @@
+"""What the rules look at: one wheel inspected, its claims, the policy, the terms, and how its needs were resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from wainwright.claims import Claim, Platforms
+from wainwright.elf import ET_DYN, ET_EXEC, Elf
+from wainwright.fates import Fates
+from wainwright.inspection import Inspection, Member
+from wainwright.needs import VersionedNeed
+from wainwright.resolution import Loadable, Resolution
+from wainwright.terms import Outside, Terms
+from wainwright.verdict import Finding, Measured, Severity
+from wainwright.wheelfile import DistInfo, WheelName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """Everything that a judgement may use; no rule looks elsewhere.
+
+    `claims` are what is judged, lowest first; `platforms` what the file name says; `files` the members as installed.
+    """
+
+    name: WheelName
+    info: DistInfo
+    wheel: Inspection
+    platforms: Platforms
+    claims: tuple[Claim, ...]
+    arch: str | None
+    musl: bool
+    terms: Terms
+    outside: tuple[Outside, ...]
+    files: tuple[Loadable, ...]
+    resolution: Resolution
+    needs: tuple[VersionedNeed, ...]
+    fates: Fates
+    measured: Measured
+    original_size: int | None = None
+
+    def objects(self) -> Iterator[tuple[Member, Elf]]:
+        """Give what the loader could be asked to load: libraries and programs, no objects, no debug files."""
+        for member in self.wheel.members:
+            elf = member.elf
+            if elf is not None and elf.kind in {ET_EXEC, ET_DYN} and not elf.debug:
+                yield member, elf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One named judgement and how much it weighs unless the terms say otherwise."""
+
+    name: str
+    check: Callable[[Case], Iterator[Finding]]
+    severity: Severity = Severity.VIOLATION

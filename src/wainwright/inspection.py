@@ -1,0 +1,144 @@
+"""One pass over a wheel: each member inflated once, hashed, and read as ELF where it is one; members in parallel.
+
+Memory is bounded by the largest ELF member times the workers; what is no ELF passes through in blocks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from wainwright.archive import Archive, Entry, MemberError, Problem
+from wainwright.elf import Elf, ElfError, looks_like_elf, read_elf
+from wainwright.symbols import Symbol, read_symbols
+
+MOST_WORKERS: Final = 8
+BATCH: Final = 1 << 20  # small members go to a worker by the megabyte
+BLOCK: Final = 1 << 20
+TEXT_LIMIT: Final = 64 << 20  # RECORD of the largest wheels has 5 MB
+
+# Says, for one ELF member, which of its symbols are wanted; None: do not even read the table.
+Interest = Callable[[Elf], "Callable[[Symbol], bool] | None"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A member as it was read. `problem` says why it could not be, `elf_problem` why it is no readable ELF file."""
+
+    name: str
+    size: int
+    algorithm: str
+    digest: bytes
+    elf: Elf | None = None
+    symbols: tuple[Symbol, ...] = ()
+    problem: str | None = None
+    elf_problem: str | None = None
+    script: bool = False  # linker commands, where a library's name would have one expect a library
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """Everything that was read from one wheel. `texts` holds the members of its dist-info that were asked for."""
+
+    path: Path
+    size: int
+    sha256: str
+    members: tuple[Member, ...]
+    problems: tuple[Problem, ...]
+    by_name: Mapping[str, Member] = field(repr=False)
+
+
+def inspect(
+    archive: Archive, *, interest: Interest, algorithms: Mapping[str, str], workers: int | None = None
+) -> Inspection:
+    """Read every member of an open archive; `algorithms` names the hash of each member where it is not sha256."""
+    entries = [entry for entry in archive.entries if not entry.is_directory]
+    count = workers or min(MOST_WORKERS, len(os.sched_getaffinity(0)))
+
+    def one(entry: Entry) -> Member:
+        return _read(archive, entry, algorithms.get(entry.name, "sha256"), interest)
+
+    found: dict[int, Member] = {}
+    with ThreadPoolExecutor(count) as pool:
+        whole = pool.submit(_sha256, archive)
+        for batch in pool.map(lambda batch: [(entry.index, one(entry)) for entry in batch], _batches(entries)):
+            found.update(batch)
+        digest = whole.result()
+    members = tuple(found[entry.index] for entry in entries)
+    by_name = {member.name: member for member in members}
+    return Inspection(
+        path=archive.path, size=archive.size, sha256=digest, members=members, problems=archive.problems, by_name=by_name
+    )
+
+
+def _batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
+    """Give the largest members first, each alone, so that no worker ends with one of them; the small ones together."""
+    batch: list[Entry] = []
+    room = BATCH
+    for entry in sorted(entries, key=lambda entry: -entry.size):
+        if batch and entry.size > room:
+            yield batch
+            batch, room = [], BATCH
+        batch.append(entry)
+        room -= entry.size + 4096
+    if batch:
+        yield batch
+
+
+def _sha256(archive: Archive) -> str:
+    digest = hashlib.sha256()
+    at = 0
+    while block := archive.pread(at, BLOCK):
+        digest.update(block)
+        at += len(block)
+    return digest.hexdigest()
+
+
+def _read(archive: Archive, entry: Entry, algorithm: str, interest: Interest) -> Member:
+    first: list[bytes] = []
+
+    def keep(block: bytes) -> bool:
+        first.append(block[:4096] if ".so" in entry.name else b"")
+        return looks_like_elf(block)
+
+    try:
+        read = archive.digest(entry, algorithm=algorithm, keep=keep)
+    except MemberError as error:
+        return Member(name=entry.name, size=entry.size, algorithm=algorithm, digest=b"", problem=error.what)
+    elf, symbols, problem = None, (), None
+    if read.data is not None:
+        try:
+            elf, symbols = _elf(read.data, interest)
+        except ElfError as error:
+            problem = str(error)
+    return Member(
+        name=entry.name,
+        size=entry.size,
+        algorithm=algorithm,
+        digest=read.hash,
+        elf=elf,
+        symbols=symbols,
+        elf_problem=problem,
+        script=elf is None and bool(first) and is_linker_script(first[0]),
+    )
+
+
+def _elf(data: bytes, interest: Interest) -> tuple[Elf, tuple[Symbol, ...]]:
+    elf = read_elf(data)
+    wanted = interest(elf)
+    if wanted is None:
+        return elf, ()
+    try:
+        return elf, tuple(symbol for symbol in read_symbols(data, elf) if wanted(symbol))
+    except ElfError:
+        return elf, ()  # names are for people; what the loader asks for is in the version needs
+
+
+def is_linker_script(start: bytes) -> bool:
+    """Whether a file that begins so is text for ld: GNU ld takes any file that is no object for a script."""
+    return b"\0" not in start and any(word in start for word in (b"GNU ld script", b"INPUT", b"GROUP"))

@@ -1,0 +1,176 @@
+"""Symbol versions that members need, and who must offer each: a library inside, or every system of a floor."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from wainwright.claims import Claim
+from wainwright.elf import Elf, VersionNeed
+from wainwright.symbols import Symbol
+from wainwright.inspection import Member
+from wainwright.policy import Policies, namespace, numbers
+from wainwright.resolution import Resolution
+from wainwright.values import Glibc
+from wainwright.verdict import Need
+
+RELR: Final = "GLIBC_ABI_DT_RELR"
+NOWHERE: Final = Glibc(9999, 0)  # sorts above every glibc: what no policy offers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionedNeed:
+    """A need with its judge: `provider` is the member inside that meets it, else `glibc` the oldest that offers it.
+
+    `glibc` is None where no glibc does. `symbols` are what was read, which is not everything.
+    """
+
+    member: str
+    library: str
+    version: str
+    weak: bool
+    provider: str | None
+    glibc: Glibc | None
+    symbols: tuple[str, ...]
+
+    @property
+    def counts(self) -> bool:
+        """Whether it holds the floor up: weak needs and those met inside do not."""
+        return not self.weak and self.provider is None
+
+    def told(self) -> Need:
+        return Need(
+            member=self.member, library=self.library, version=self.version, glibc=self.glibc, symbols=self.symbols
+        )
+
+
+class Floors:
+    """The lowest glibc that offers a version on one architecture, remembered; safe to share between threads."""
+
+    def __init__(self, policies: Policies, arch: str | None) -> None:
+        self.policies = policies
+        self.arch = arch if arch in policies.arches() else None
+        self.lowest = policies.lowest(self.arch) if self.arch else Glibc(0, 0)
+        self._known: dict[str, Glibc | None] = {}
+
+    def of(self, version: str) -> Glibc | None:
+        if version not in self._known:
+            self._known[version] = self._find(version)
+        return self._known[version]
+
+    def _find(self, version: str) -> Glibc | None:
+        if self.arch is not None:
+            return self.policies.floor((version,), self.arch).glibc
+        name, rest = namespace(version)
+        number = numbers(rest) if name == "GLIBC" else (0, 0)  # without a policy, glibc's own numbers are all there is
+        return Glibc(*number[:2]) if number is not None and len(number) > 1 else None
+
+
+@dataclass(slots=True)
+class Interest:
+    """Which symbols to read of which member: those that decide, so that most symbol tables are never read.
+
+    A member that sets the final floor is at or above the highest floor seen before it, whatever the order in which
+    the threads come: what is read is enough, and what is told does not depend on the order.
+    """
+
+    floors: Floors
+    claims: tuple[Claim, ...]
+    python: bool  # abi3: every Python symbol, needed or defined
+    seen: Glibc = Glibc(0, 0)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, elf: Elf) -> Callable[[Symbol], bool] | None:
+        if not elf.dynamic:
+            return None
+        versions = self._versions(elf)
+        names = self._blacklisted(elf)
+        if not versions and not names and not self.python:
+            return None
+        python = self.python
+
+        def wanted(symbol: Symbol) -> bool:
+            if python and symbol.name.startswith(("Py", "_Py")):
+                return True
+            if symbol.library is not None and symbol.version in versions:
+                return True
+            return symbol.name in names and not symbol.defined and not symbol.weak
+
+        return wanted
+
+    def _versions(self, elf: Elf) -> frozenset[str]:
+        strong = [(need.version, self.floors.of(need.version) or NOWHERE) for need in elf.needs if not need.weak]
+        highest = max((floor for _, floor in strong if floor != NOWHERE), default=Glibc(0, 0))
+        wanted = {
+            version
+            for version, floor in strong
+            if floor == NOWHERE or any(not claim.policy.admits(version) for claim in self.claims)
+        }
+        with self._lock:
+            setting = highest >= self.seen and highest > self.floors.lowest
+            self.seen = max(self.seen, highest)
+        if setting:
+            wanted.update(version for version, floor in strong if floor == highest)
+        return frozenset(wanted)
+
+    def _blacklisted(self, elf: Elf) -> frozenset[str]:
+        names: set[str] = set()
+        for claim in self.claims:
+            for library, symbols in claim.policy.blacklist.items():
+                # glibc's versions say enough, but where a policy lists GLIBC_2.18 for the sake of a few of its symbols
+                if library in elf.needed and (library == "libz.so.1" or _needs(elf, "GLIBC_2.18")):
+                    names |= symbols
+        return frozenset(names)
+
+
+def _needs(elf: Elf, version: str) -> bool:
+    return any(need.version == version for need in elf.needs)
+
+
+def versioned_needs(
+    members: Iterable[Member], resolution: Resolution, floors: Floors, *, musl: bool
+) -> tuple[VersionedNeed, ...]:
+    """Judge every version need of every member that is loaded as code."""
+    found: list[VersionedNeed] = []
+    for member in members:
+        elf = member.elf
+        if elf is None or not elf.dynamic:
+            continue
+        symbols = _by_version(member.symbols)
+        relr = not musl and elf.packed_relocations and not _needs(elf, RELR)
+        for need in (*elf.needs, *((VersionNeed("libc.so.6", RELR, False),) if relr else ())):
+            provider = resolution.providers.get((member.name, need.library))
+            found.append(
+                VersionedNeed(
+                    member=member.name,
+                    library=need.library,
+                    version=need.version,
+                    weak=need.weak,
+                    provider=provider,
+                    glibc=None if provider else floors.of(need.version),
+                    symbols=tuple(symbols.get(need.version, ())),
+                )
+            )
+    return tuple(found)
+
+
+def _by_version(symbols: tuple[Symbol, ...]) -> dict[str, list[str]]:
+    named: dict[str, list[str]] = {}
+    for symbol in symbols:
+        if symbol.version and symbol.library is not None:
+            named.setdefault(symbol.version, []).append(symbol.name)
+    return {version: sorted(dict.fromkeys(names)) for version, names in named.items()}
+
+
+def highest_versions(needs: Iterable[VersionedNeed]) -> tuple[tuple[str, str], ...]:
+    """Give the highest version of each namespace that is needed from outside; numbers before words."""
+    best: dict[str, tuple[tuple[int, ...], str]] = {}
+    for need in needs:
+        if not need.counts:
+            continue
+        name, rest = namespace(need.version)
+        if rest:
+            best[name] = max(best.get(name, ((), "")), (numbers(rest) or (), rest))
+    return tuple((name, rest) for name, (_, rest) in sorted(best.items()))

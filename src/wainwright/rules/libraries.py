@@ -1,0 +1,198 @@
+"""Rules about needs: symbol versions above the claim, libraries that are missing, unreachable or must not be inside."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import Final
+
+from wainwright.case import Case
+from wainwright.claims import Claim
+from wainwright.fates import plain_name
+from wainwright.needs import RELR, VersionedNeed
+from wainwright.resolution import Loadable, origin_path
+from wainwright.rules.objects import LIBRARY_NAME
+from wainwright.terms import Pattern
+from wainwright.verdict import Finding
+
+MOST_NAMED: Final = 12
+PRIVATE: Final = "GLIBC_PRIVATE"
+# What belongs to the machine's graphics driver or to its loaders: a copy in a wheel does not fit the kernel module. The
+# versions are theirs; ANGLE's libEGL.so and Khronos' libOpenCL.so.1, which wheels rightly carry, are not among them.
+DRIVERS: Final = (
+    "libcuda.so*", "libcudadebugger.so*", "libnvidia-*.so*", "libnvcuvid.so*", "libnvoptix.so*", "libvulkan.so*",
+    "libGL.so.1*", "libGLX.so.0*", "libGLdispatch.so.0*", "libOpenGL.so.0*", "libEGL.so.1*", "libGLX_*.so*",
+    "libEGL_*.so*", "libdrm.so.2*", "libdrm_*.so*",
+)  # fmt: skip
+DRIVER_FALSE_FRIENDS: Final = ("libnvidia-ml-stub*",)
+
+
+# PEP 600: a wheel may depend on symbol versions "only if they are available" in the glibc of its tag; PEP 513 for the other
+# namespaces: "GLIBC <= …, CXXABI <= …, GLIBCXX <= …, GCC <= …".
+def symbol_version(case: Case) -> Iterator[Finding]:
+    for need in case.needs:
+        if need.weak or need.version == RELR:
+            continue
+        if need.provider is not None:
+            yield from _inside(case, need)
+            continue
+        if need.version == PRIVATE:
+            continue
+        short = [claim for claim in _judges(case) if not claim.policy.admits(need.version)]
+        if short:
+            yield _too_new(case, need, short)
+
+
+def _judges(case: Case) -> list[Claim]:
+    return [claim for claim in case.claims if (claim.libc == "musl") == case.musl]
+
+
+def _too_new(case: Case, need: VersionedNeed, short: list[Claim]) -> Finding:
+    tags = ", ".join(claim.tag for claim in short)
+    if need.glibc is None:
+        message = f"it needs {need.version} of {need.library}{_named(need)}, which no policy offers"
+        hint = "build it against an older glibc and compiler: in the image of the policy that the tag names"
+    else:
+        message = f"it needs {need.version} of {need.library}{_named(need)}, and {tags} does not offer that"
+        lowest = f"; the lowest tag that fits the whole wheel is {case.measured.tag}" if case.measured.tag else ""
+        hint = f"glibc {need.glibc} and later do: build in an older image, or raise the tag{lowest}"
+    return Finding(
+        rule="symbol-version", member=need.member, library=need.library, version=need.version, symbols=need.symbols,
+        message=message, hint=hint,
+    )  # fmt: skip
+
+
+def _named(need: VersionedNeed) -> str:
+    if not need.symbols:
+        return ""
+    more = len(need.symbols) - MOST_NAMED
+    return f" ({', '.join(need.symbols[:MOST_NAMED])}{f' and {more} more' if more > 0 else ''})"
+
+
+def _inside(case: Case, need: VersionedNeed) -> Iterator[Finding]:
+    """glibc, match_symbol: a library with version definitions must define the one that is needed."""  # noqa: D403
+    provider = case.wheel.by_name[need.provider or ""].elf
+    if provider is None or not provider.definitions or need.version in provider.definitions:
+        return
+    yield Finding(
+        rule="symbol-version", member=need.member, library=need.library, version=need.version, symbols=need.symbols,
+        message=f"it needs {need.version} of {need.library}{_named(need)}, which {need.provider} does not define",
+        hint="the library inside is older than the one it was linked against",
+    )  # fmt: skip
+
+
+# glibc manual, symbol versions: GLIBC_PRIVATE is for symbols "only to be used by the libraries of glibc itself". PEP 513
+# blacklists symbols that some distributions' libz and libc lack.
+def private_symbol(case: Case) -> Iterator[Finding]:
+    for need in case.needs:
+        if need.version == PRIVATE and need.counts and case.claims:
+            yield Finding(
+                rule="private-symbol", member=need.member, library=need.library, version=need.version,
+                symbols=need.symbols, message=f"it needs glibc's own insides ({PRIVATE}){_named(need)}, "
+                "which change from one build of glibc to the next", hint="do not link against symbols of GLIBC_PRIVATE",
+            )  # fmt: skip
+    judges = _judges(case)
+    for member, elf in case.objects() if judges else ():
+        undefined = {symbol.name for symbol in member.symbols if not symbol.defined and not symbol.weak}
+        for library, names in judges[0].policy.blacklist.items() if undefined else ():
+            if library in elf.needed and (member.name, library) not in case.resolution.providers and names & undefined:
+                symbols = tuple(sorted(names & undefined))
+                yield Finding(
+                    rule="private-symbol", member=member.name, library=library, symbols=symbols,
+                    message=f"it needs {', '.join(symbols)} of {library}, which not every {judges[0].tag} system has",
+                    hint="link that library statically, or let it travel inside",
+                )  # fmt: skip
+
+
+# PEP 513: "the wheel's binary executables or shared objects may not link against externally-provided libraries except
+# those in the following list"; PEP 600 keeps that as a matter of good practice, auditwheel's policies hold the list.
+def missing_library(case: Case) -> Iterator[Finding]:
+    if not case.claims:
+        return
+    unreached = {library for _, library in case.resolution.unreached}
+    for library in case.fates.libraries.missing:
+        who = case.fates.libraries.who_needs(library)
+        if library in unreached:
+            continue
+        misfit = next((name for (_, lib), name in case.resolution.misfits.items() if lib == library), None)
+        if misfit is not None:
+            yield _misfit(case, misfit, library, who)
+            continue
+        yield Finding(
+            rule="missing-library", member=who[0] if who else None, library=library,
+            message=f"{library} is neither inside nor part of {case.claims[0].tag}; "
+            f"needed by {', '.join(who[:MOST_NAMED])}{' …' if len(who) > MOST_NAMED else ''}",
+            hint="repair the wheel, or leave the library to the user's machine with --exclude",
+        )  # fmt: skip
+
+
+def _misfit(case: Case, misfit: str, library: str, who: tuple[str, ...]) -> Finding:
+    script = case.wheel.by_name[misfit].script
+    what = "a text file of linker commands" if script else "no library that can be loaded"
+    return Finding(
+        rule="missing-library", member=misfit, library=library,
+        message=f"{', '.join(who)} needs {library}, and finds {what} there",
+        hint="ship the library itself: follow the linker script to the file that it names" if script else None,
+    )  # fmt: skip
+
+
+# ld.so(8): a library is searched for along DT_RPATH, LD_LIBRARY_PATH, DT_RUNPATH, the cache and the default path; where
+# none leads to the folder inside the wheel, it is as good as absent, or another copy is taken.
+def unreachable_library(case: Case) -> Iterator[Finding]:
+    files: dict[str, Loadable] = {file.member: file for file in case.files}
+    missing = set(case.fates.libraries.missing)
+    for (member, library), inside in case.resolution.unreached.items():
+        if library in missing:
+            entry = origin_path(files[member], files[inside[0]])
+            yield Finding(
+                rule="unreachable-library", member=member, library=library,
+                message=f"{library} is inside as {inside[0]}, but no search path of {member} leads there",
+                hint=f"add {entry} to its RPATH: patchelf --add-rpath '{entry}'",
+            )  # fmt: skip
+
+
+# The driver's part of CUDA, Vulkan and GL must be that of the machine's kernel module; what a variant forbids, it says.
+def forbidden_library(case: Case) -> Iterator[Finding]:
+    for member, elf in case.objects():
+        base = posixpath.basename(member.name)
+        if not elf.dynamic or "stubs" in member.name.split("/"):
+            continue
+        names = {plain_name(base), base, *([plain_name(elf.soname), elf.soname] if elf.soname else [])}
+        pattern = _first(case.terms.forbid, names, member.name)
+        driver = next((text for text in DRIVERS if any(fnmatchcase(name, text) for name in names)), None)
+        if pattern is None and driver is None:
+            continue
+        reason = pattern.reason if pattern is not None and pattern.reason else ""
+        yield Finding(
+            rule="forbidden-library", member=member.name, library=elf.soname or base,
+            message=f"{plain_name(base)} must not travel inside: "
+            + (reason or (f"{pattern.text} is forbidden here" if pattern else "it belongs to the machine's driver")),
+            hint=f"leave it to the user's machine: --exclude {elf.soname or base}",
+        )  # fmt: skip
+
+
+def _first(patterns: tuple[Pattern, ...], names: set[str], member: str) -> Pattern | None:
+    return next(
+        (
+            pattern
+            for pattern in patterns
+            if any(pattern.matches_name(name) for name in names) or pattern.matches_path(f"/{member}")
+        ),
+        None,
+    )
+
+
+# Two copies of one library in one process have two states: two thread pools of OpenMP, two heaps.
+def identical_libraries(case: Case) -> Iterator[Finding]:
+    copies: dict[tuple[int, str, bytes], list[str]] = {}
+    for member, elf in case.objects():
+        if elf.dynamic and LIBRARY_NAME.search(member.name):
+            copies.setdefault((member.size, member.algorithm, member.digest), []).append(member.name)
+    for (size, _, digest), names in copies.items():
+        if digest and len(names) > 1:
+            yield Finding(
+                rule="identical-libraries", member=names[1],
+                message=f"{', '.join(names)} are the same {size} bytes",
+                hint="wheels know no links: keep one, and name it where it is needed",
+            )  # fmt: skip
