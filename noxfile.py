@@ -1,5 +1,38 @@
 from __future__ import annotations
 
+import nox
+
 import wainwright.sessions
 
+# A project that uses wainwright needs no more than this.
 wainwright.sessions.register()
+
+# What follows is for those who work on wainwright itself.
+nox.needs_version = ">=2026.4"
+PYPROJECT = nox.project.load_toml("pyproject.toml")
+
+
+def install(session: nox.Session, group: str) -> None:
+    session.install("-e.", *nox.project.dependency_groups(PYPROJECT, group))
+
+
+@nox.session(default=False)
+def tests(session: nox.Session) -> None:
+    """Run the test suite; what an absent engine or npm leaves out fails where CI is set."""
+    install(session, "test")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session(default=False)
+def lint(session: nox.Session) -> None:
+    """Check style and format."""
+    install(session, "lint")
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
+
+
+@nox.session(default=False)
+def types(session: nox.Session) -> None:
+    """Check the types of the library, the sessions, the tests and the noxfile."""
+    install(session, "types")
+    session.run("mypy")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -17,9 +16,9 @@ from wainwright.collecting import read_libraries
 from wainwright.errors import Exit, WainwrightError
 from wainwright.graft import graft
 from wainwright.planning import Job
-from wainwright.receipts import Receipt
 from wainwright.rendering import render
 from wainwright.retag import retag
+from wainwright.run import Run
 from wainwright.sessions.build import LIBRARIES
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.pipeline import Pipeline
@@ -38,16 +37,16 @@ def run(pipeline: Pipeline, selection: Selection) -> None:
 
 def _pieces(pipeline: Pipeline, job: Job, names: Names) -> Sequence[Piece]:
     built = pipeline.receipts.read(job.id, "build")
-    if built is None or not built.proves(built.inputs, pipeline.dist / job.id):
+    wheel = built.evidence(pipeline.dist / job.id) if built else None
+    if built is None or wheel is None:
         if pipeline.options.dry_run:
             return []
         raise WainwrightError(
             "there is no built wheel to audit", code=Exit.AUDIT, where=f"job {job.id}", hint="run the build session"
         )
-    assert built.wheel is not None  # noqa: S101 - proves() has looked
     inputs = {
         "stage": "audit",
-        "wheel": asdict(built.wheel),
+        "wheel": str(built.wheel),
         "build": built.inputs,
         "terms": asdict(job.terms),
         "mode": job.variant.audit.mode,
@@ -64,22 +63,20 @@ def _pieces(pipeline: Pipeline, job: Job, names: Names) -> Sequence[Piece]:
         inputs=inputs,
         folder=pipeline.wheelhouse / job.variant.name,
         source=built.wheel,
-        work=lambda _log: _audit(pipeline, job, built, names),
+        work=lambda log: _audit(pipeline, job, wheel, names, log),
     )
     return [piece]
 
 
-def _audit(pipeline: Pipeline, job: Job, built: Receipt, names: Names) -> Outcome:
+def _audit(pipeline: Pipeline, job: Job, wheel: Path, names: Names, log: Path) -> Outcome:
     """Repair or retag a built wheel in a private folder, judge the result, and only then move it into place."""
-    assert built.wheel is not None  # noqa: S101
-    wheel = pipeline.dist / job.id / built.wheel.name
     folder = pipeline.wheelhouse / job.variant.name
     names.forget(job, folder)
     libraries = read_libraries(pipeline.dist / job.id / LIBRARIES)
     before = audit(wheel, claim=job.glibc, terms=job.terms, libraries=libraries)
     pipeline.wheelhouse.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".tmp-audit-", dir=pipeline.wheelhouse) as temporary:
-        result, grafted = _prepare(job, wheel, Path(temporary), before, libraries)
+        result, grafted = _prepare(job, wheel, Path(temporary), before, libraries, pipeline.run, log)
         verdict = audit(result, terms=job.terms, libraries=libraries)
         _hold(job, verdict, before)
         names.take(job, result.name)
@@ -90,7 +87,7 @@ def _audit(pipeline: Pipeline, job: Job, built: Receipt, names: Names) -> Outcom
 
 
 def _prepare(
-    job: Job, wheel: Path, folder: Path, before: Verdict, libraries: Sequence[Outside]
+    job: Job, wheel: Path, folder: Path, before: Verdict, libraries: Sequence[Outside], run: Run, log: Path
 ) -> tuple[Path, Sequence[Mapping[str, Any]]]:
     """Give the wheel that is to be judged, and what was grafted into it."""
     mode = job.variant.audit.mode
@@ -99,8 +96,18 @@ def _prepare(
     grafted: Sequence[Mapping[str, Any]] = ()
     source = wheel
     if mode == "repair" and before.libraries.missing:
-        done = graft(wheel, folder / "grafted", glibc=job.glibc, arch=job.arch, terms=job.terms, libraries=libraries)
-        source, grafted = done.path, [json.loads(json.dumps(asdict(each), default=str)) for each in done.libraries]
+        done = graft(
+            wheel,
+            folder / "grafted",
+            names=before.libraries.missing,
+            glibc=job.glibc,
+            arch=job.arch,
+            terms=job.terms,
+            libraries=libraries,
+            run=run,
+            log=log,
+        )
+        source, grafted = done.path, [asdict(each) for each in done.libraries]
     platforms = job.glibc.platforms(job.arch)
     return retag(source, folder, platforms=platforms, local_version=job.variant.local_version), grafted
 

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from wainwright.collecting import collect
 from wainwright.errors import Exit, WainwrightError
 from wainwright.host import enter_host, find_python
 from wainwright.places import Place, Standing, stand
 from wainwright.planning import Job
+from wainwright.policy import load_policies
 from wainwright.retag import retag
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.pipeline import Pipeline, say
@@ -24,7 +24,8 @@ from wainwright.sessions.stage import Outcome, Piece, carry_out, merged
 from wainwright.sources import Prepared
 from wainwright.toolchain import ZIG_VERSION, ensure_zig
 from wainwright.toolchain import environment as zig_environment
-from wainwright.wheelfile import WheelName
+from wainwright.values import Python
+from wainwright.wheelfile import WheelName, parse_wheel_name
 
 LIBRARIES = "libraries"  # beside the wheel in dist/JOB/: the outside libraries, with libraries.json that says whence
 
@@ -94,7 +95,8 @@ def _build(pipeline: Pipeline, job: Job, standing: Standing, log: Path) -> Outco
         _check_wheel(made, job, name=source.name, version=version)
         if job.variant.audit.mode != "check":
             made = _unstamped(made, result, job.arch)
-        libraries = collect(place, made, result / LIBRARIES, job=job, log=log)
+        policy = load_policies().at(job.glibc, job.arch).libraries
+        libraries = collect(place, made, result / LIBRARIES, arch=job.arch, policy=policy, log=log)
         folder = pipeline.dist / job.id
         shutil.rmtree(folder, ignore_errors=True)
         result.replace(folder)
@@ -180,17 +182,19 @@ def _build_environment(environment: Mapping[str, str], job: Job) -> dict[str, st
 
 def _check_wheel(path: Path, job: Job, *, name: str | None, version: str | None) -> None:
     """Hold a built wheel's name against the job; raises WainwrightError (BUILD) that says what was expected."""
-    wheel = WheelName.parse(path.name)
+    from packaging.utils import canonicalize_name, canonicalize_version
+
+    wheel = parse_wheel_name(path.name)
     wrong: list[str] = []
-    if name is not None and not wheel.is_of(name):
+    if name is not None and canonicalize_name(name) != wheel.project:
         wrong.append(f"a wheel of {name}, found one of {wheel.distribution}")
-    if version is not None and not wheel.is_version(version):
+    if version is not None and canonicalize_version(version) != canonicalize_version(wheel.public_version):
         wrong.append(f"version {version}, found {wheel.version}")
-    if wheel.is_pure:
+    if "any" in wheel.platforms:
         wrong.append("a native wheel, found a pure one (platform tag `any`)")
     elif not all(platform.endswith(f"_{job.arch}") for platform in wheel.platforms):
-        wrong.append(f"a wheel for {job.arch}, found one for {', '.join(sorted(wheel.platforms))}")
-    if not wheel.runs_on(job.python):
+        wrong.append(f"a wheel for {job.arch}, found one for {', '.join(wheel.platforms)}")
+    if not _runs_on(wheel, job.python):
         wrong.append(f"a wheel for Python {job.python}, found {'.'.join(wheel.pythons)}-{'.'.join(wheel.abis)}")
     if wrong:
         raise WainwrightError(
@@ -198,10 +202,19 @@ def _check_wheel(path: Path, job: Job, *, name: str | None, version: str | None)
         )
 
 
+def _runs_on(wheel: WheelName, python: Python) -> bool:
+    from packaging.tags import compatible_tags, cpython_tags
+
+    version = (python.major, python.minor)
+    own = cpython_tags(version, abis=[python.tag], platforms=["any"])
+    fitting = {str(tag) for tag in (*own, *compatible_tags(version, f"cp{python.major}{python.minor}", ["any"]))}
+    return any(f"{interpreter}-{abi}-any" in fitting for interpreter in wheel.pythons for abi in wheel.abis)
+
+
 def _unstamped(wheel: Path, folder: Path, arch: str) -> Path:
     """Take back a platform that the build claimed: a floor is measured, never believed."""
     plain = f"linux_{arch}"
-    if WheelName.parse(wheel.name).platforms == (plain,):
+    if parse_wheel_name(wheel.name).platforms == (plain,):
         return wheel
     renamed = retag(wheel, folder, platforms=(plain,))
     wheel.unlink()

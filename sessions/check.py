@@ -1,4 +1,4 @@
-"""check: the whole of release.toml, offline. Loading it has found every mistake; what is left is to say that it is right."""
+"""check: the whole of release.toml, offline. Loading it finds every mistake; here it is said to be right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The task graph: which sessions there are for a release, and what each requires. Pure; Nox, Tox and the CLI read it."""
+"""The task graph: which sessions a release has, and what each requires. Pure; Nox, Tox and the CLI read it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ def expand(release: Release) -> tuple[Task, ...]:
     groups += [(f"_{name}", f"the wheels of {name}", Selection(variant=name)) for name in release.variants]
     groups += [(f"_{glibc.slug}", f"every wheel for glibc {glibc}", Selection(glibc=glibc)) for glibc in floors]
     tasks = [
-        Task(name="plan", stage="plan", doc="Print every job: image, filename, smoke images, destinations.", default=True),
+        Task(
+            name="plan", stage="plan", doc="Print every job: image, filename, smoke images, destinations.", default=True
+        ),
         Task(name="check", stage="check", doc="Check the whole of release.toml, offline."),
         Task(name="doctor", stage="doctor", doc="Say what this machine lacks for the release, and how to get it."),
     ]

@@ -56,9 +56,7 @@ def parse(arguments: tuple[str, ...]) -> Options:
     parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("--json", action="store_true")
     found = parser.parse_intermixed_args(list(arguments))
-    return Options(
-        words=tuple(found.words), only=found.only, jobs=found.jobs, dry_run=found.dry_run, json=found.json
-    )
+    return Options(words=tuple(found.words), only=found.only, jobs=found.jobs, dry_run=found.dry_run, json=found.json)
 
 
 def parse_posargs(posargs: Sequence[str]) -> Options:

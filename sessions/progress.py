@@ -61,7 +61,7 @@ class Progress:
 
     @staticmethod
     def _draw(text: str) -> None:
-        import shutil  # noqa: PLC0415 - a terminal alone needs it
+        import shutil
 
         width = shutil.get_terminal_size().columns - 1
         sys.stderr.write(f"\r\x1b[K{text[:width]}")

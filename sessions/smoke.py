@@ -13,7 +13,6 @@ from wainwright.errors import Exit, WainwrightError
 from wainwright.host import enter_host
 from wainwright.places import Place, Standing, stand
 from wainwright.planning import Job
-from wainwright.receipts import Receipt
 from wainwright.release import Image
 from wainwright.run import Completed
 from wainwright.sessions.graph import Selection
@@ -32,16 +31,15 @@ def run(pipeline: Pipeline, selection: Selection) -> None:
     """Smoke-test every job of the selection in each of its images."""
     jobs = pipeline.jobs(selection)
     with pipeline.swept():
-        pieces = [
-            piece for job in jobs for image in job.smoke_images for piece in _pieces(pipeline, job, image)
-        ]
+        pieces = [piece for job in jobs for image in job.smoke_images for piece in _pieces(pipeline, job, image)]
         carry_out(pipeline, "smoke", pieces)
 
 
 def _pieces(pipeline: Pipeline, job: Job, image: Image) -> Sequence[Piece]:
     folder = pipeline.wheelhouse / job.variant.name
     audited = pipeline.receipts.read(job.id, "audit")
-    if audited is None or not audited.proves(audited.inputs, folder):
+    wheel = audited.evidence(folder) if audited else None
+    if audited is None or wheel is None:
         if pipeline.options.dry_run:
             return []
         raise WainwrightError(
@@ -57,7 +55,7 @@ def _pieces(pipeline: Pipeline, job: Job, image: Image) -> Sequence[Piece]:
         inputs={
             "stage": "smoke",
             "audit": audited.inputs,
-            "wheel": asdict(audited.wheel) if audited.wheel else None,
+            "wheel": str(audited.wheel),
             "smoke": asdict(job.variant.smoke),
             "backends": job.variant.backends,
             "image": {"name": image.name, "engine": standing.engine, "env": dict(image.env)},
@@ -66,17 +64,13 @@ def _pieces(pipeline: Pipeline, job: Job, image: Image) -> Sequence[Piece]:
         folder=folder,
         source=audited.wheel,
         per_image=True,
-        work=lambda log: _smoke(pipeline, job, image, audited, standing, log),
+        work=lambda log: _smoke(pipeline, job, image, wheel, standing, log),
     )
     return [piece]
 
 
-def _smoke(
-    pipeline: Pipeline, job: Job, image: Image, audited: Receipt, standing: Standing, log: Path
-) -> Outcome:
+def _smoke(pipeline: Pipeline, job: Job, image: Image, wheel: Path, standing: Standing, log: Path) -> Outcome:
     """Install the wheel in a fresh environment, and use it from an empty folder as a stranger would."""
-    assert audited.wheel is not None  # noqa: S101 - _pieces has looked
-    wheel = pipeline.wheelhouse / job.variant.name / audited.wheel.name
     with enter_host(pipeline.dist, pipeline.run, pythons=image.python) as place:
         trial = Trial(place=place, job=job, image=image, log=log)
         trial.install(wheel)
@@ -118,7 +112,9 @@ class Trial:
         seen: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         for name, file in seen["files"].items():
             if file is not None and not file.startswith(f"{seen['prefix']}/"):
-                raise WainwrightError(f"{name} was imported from {file}, not from the wheel", code=Exit.SMOKE, where=self.where)
+                raise WainwrightError(
+                    f"{name} was imported from {file}, not from the wheel", code=Exit.SMOKE, where=self.where
+                )
         return {"python": seen["version"], "imports": list(names)}
 
     def command(self, text: str) -> Completed:
@@ -131,7 +127,7 @@ class Trial:
         declared = sorted(self.job.variant.backends)
         if found != declared:
             raise WainwrightError(
-                f"the wheel has the backends {', '.join(found) or 'none'}, and its variant declares {', '.join(declared)}",
+                f"the wheel has the backends {_names(found)}, and its variant declares {_names(declared)}",
                 code=Exit.SMOKE,
                 where=self.where,
                 hint=f"`{shlex.quote(text)}` must print exactly the declared set; look at [backends.NAME] on and off",
@@ -139,7 +135,9 @@ class Trial:
         return found
 
     def _try(self, argv: Sequence[str], what: str, *, capture: bool = False) -> Completed:
-        done = self.place.run(
-            argv, env=self.env, cwd=self.elsewhere, log=self.log, timeout=self.limit, capture=capture
-        )
+        done = self.place.run(argv, env=self.env, cwd=self.elsewhere, log=self.log, timeout=self.limit, capture=capture)
         return done.check(what, code=Exit.SMOKE, where=self.where)
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(names) or "none"

@@ -138,4 +138,3 @@ def _do(pipeline: Pipeline, piece: Piece, progress: Progress) -> WainwrightError
 
 def _at(error: WainwrightError, where: str) -> WainwrightError:
     return WainwrightError(error.what, code=error.code, where=where, hint=error.hint, details=error.details)
-

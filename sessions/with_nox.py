@@ -27,8 +27,8 @@ def register(path: str | Path = "release.toml") -> None:
 
 def _register(release: Release, task: Task) -> None:
     def session(session: nox.Session) -> None:
-        from wainwright.sessions.options import parse_posargs  # noqa: PLC0415 - `nox -l` runs no session
-        from wainwright.sessions.pipeline import Pipeline  # noqa: PLC0415
+        from wainwright.sessions.options import parse_posargs
+        from wainwright.sessions.pipeline import Pipeline
 
         try:
             task.run(Pipeline(release=release, options=parse_posargs(session.posargs)))

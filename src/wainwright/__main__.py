@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"wainwright {__version__}")
             return Exit.RIGHT
         if words[0] in AT_HAND and not _is_session(words):
-            from wainwright.cli import main as at_hand  # noqa: PLC0415 - each half starts fast without the other
+            from wainwright.cli import main as at_hand
 
             return at_hand(words)
         return _sessions(words)
@@ -59,10 +59,10 @@ def _is_session(words: Sequence[str]) -> bool:
 
 
 def _sessions(words: Sequence[str]) -> int:
-    from wainwright.config import load  # noqa: PLC0415
-    from wainwright.sessions.edge import closing_line, report  # noqa: PLC0415
-    from wainwright.sessions.graph import expand, in_order  # noqa: PLC0415
-    from wainwright.sessions.options import parse_posargs  # noqa: PLC0415
+    from wainwright.config import load
+    from wainwright.sessions.edge import closing_line, report
+    from wainwright.sessions.graph import expand, in_order
+    from wainwright.sessions.options import parse_posargs
 
     release = load(Path("release.toml"))
     tasks = expand(release)
@@ -75,7 +75,7 @@ def _sessions(words: Sequence[str]) -> int:
     for name in names:
         if name not in known:
             raise _unknown(name, known)
-    from wainwright.sessions.pipeline import Pipeline  # noqa: PLC0415
+    from wainwright.sessions.pipeline import Pipeline
 
     pipeline = Pipeline(release=release, options=parse_posargs(posargs))
     for task in in_order(tasks, tuple(names)):
@@ -99,7 +99,7 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _unknown(name: str, known: set[str]) -> WainwrightError:
-    import difflib  # noqa: PLC0415
+    import difflib
 
     near = difflib.get_close_matches(name, sorted(known), n=3)
     hint = f"did you mean {' or '.join(near)}?" if near else "`wainwright --list` shows what there is"

@@ -65,9 +65,7 @@ class Host:
         timeout: float | None = None,
         capture: bool = False,
     ) -> Completed:
-        return self.run_here(
-            argv, env=env, cwd=Path(cwd or self.root), log=log, timeout=timeout, capture=capture
-        )
+        return self.run_here(argv, env=env, cwd=Path(cwd or self.root), log=log, timeout=timeout, capture=capture)
 
 
 @contextmanager

@@ -60,12 +60,17 @@ class Receipt:
     log: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
 
-    def proves(self, inputs: str, folder: Path) -> bool:
-        """Say whether this receipt is green, was made of `inputs`, and its wheel in `folder` still has these bytes."""
-        if not self.passed or self.inputs != inputs or self.wheel is None:
-            return False
+    def evidence(self, folder: Path) -> Path | None:
+        """Give the wheel in `folder` that this receipt is bound to, if it is green and the bytes are still those."""
+        if not self.passed or self.wheel is None:
+            return None
         path = folder / self.wheel.name
-        return path.is_file() and path.stat().st_size == self.wheel.size and Artifact.of(path) == self.wheel
+        same = path.is_file() and path.stat().st_size == self.wheel.size and Artifact.of(path) == self.wheel
+        return path if same else None
+
+    def proves(self, inputs: str, folder: Path) -> bool:
+        """Say whether this receipt was made of `inputs`, and is evidence for a wheel in `folder`."""
+        return self.inputs == inputs and self.evidence(folder) is not None
 
 
 def digest_of(parts: Mapping[str, Any]) -> str:

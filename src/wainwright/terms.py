@@ -56,7 +56,8 @@ class Outside:
     """One outside library as its build image had it.
 
     `name` as DT_NEEDED spells it, `path` as the image's loader found it there, `real_path` with every link resolved,
-    `copy` on this machine; `package` is the distribution's package that owns it, where known.
+    `copy` on this machine; `package` is the distribution's package that owns it and `licence` its SPDX expression or the
+    distribution's own words, where known.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Outside:
     real_path: str
     copy: Path
     package: str | None = None
+    licence: str | None = None
     needed: tuple[str, ...] = ()
 
 
