@@ -1,0 +1,187 @@
+"""The host with a toolchain: zig, fetched once and pinned, compiles for any glibc and any architecture."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from wainwright.errors import Exit, WainwrightError
+from wainwright.run import Run
+from wainwright.values import Glibc
+from wainwright.zigwrapper import compiler
+
+ZIG_VERSION: Final = "0.17.1"
+# The wheels of ziglang for Linux, by architecture.
+_HASHES: Final = {
+    "x86_64": "ea6cc5d87b033cf0aedfbc8f9549a908cae6c50ac31f1698188fa48a74524b54",
+    "aarch64": "b7c5f02fccd40f89b999ee16a1f5ddced56e6182370f8affe494bcf8a28cf07e",
+    "i686": "d0549d5db63961ad9ed83ef628a45e3309542410dbcb6010116f4f2a3274d966",
+    "armv7l": "7ec229ead4a08f3bc537ed33fa8c0f811739b81a0d05afbea89db30afb4df1cc",
+    "ppc64le": "d3bf27478d4593f2df7daf5c59b616a543b8f9e2cc9235bef84d8e54862a4334",
+    "s390x": "87f24e5cdca55f5d47c1e20570eebb61a53957fafe4c35c69740e13affe407ba",
+    "riscv64": "d65ae4223b0c351cb3b4596262b8d9773acc9ca94ef8ea9b5fe3ddfa07dd204f",
+}
+# Architecture as wheels spell it: zig's name, its ABI, cargo's target.
+_ARCHITECTURES: Final = {
+    "x86_64": ("x86_64", "gnu", "X86_64_UNKNOWN_LINUX_GNU"),
+    "i686": ("x86", "gnu", "I686_UNKNOWN_LINUX_GNU"),
+    "aarch64": ("aarch64", "gnu", "AARCH64_UNKNOWN_LINUX_GNU"),
+    "armv7l": ("arm", "gnueabihf", "ARMV7_UNKNOWN_LINUX_GNUEABIHF"),
+    "ppc64le": ("powerpc64le", "gnu", "POWERPC64LE_UNKNOWN_LINUX_GNU"),
+    "s390x": ("s390x", "gnu", "S390X_UNKNOWN_LINUX_GNU"),
+    "riscv64": ("riscv64", "gnu", "RISCV64GC_UNKNOWN_LINUX_GNU"),
+}
+_OLDEST: Final = Glibc(2, 17)  # what zig's libc++ and its start files can do on every architecture
+_SAME: Final = {"cc": ("gcc", "clang"), "c++": ("g++", "clang++")}  # other names for one tool
+_SIMPLE: Final = {"ar": "ar", "ranlib": "ranlib", "ld": "ld.lld"}
+
+
+def default_cache() -> Path:
+    """Where the pipeline keeps what it fetches, as the XDG base directory specification has it."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "wainwright"
+
+
+def ensure_zig(run: Run, cache: Path) -> Path:
+    """Give zig's program, fetched into `cache` by pip when it is not there yet; raises WainwrightError (ENGINE).
+
+    Several threads and processes may ask at once: one fetches, under a lock, into a folder that is then renamed.
+    """
+    home = cache / f"zig-{ZIG_VERSION}"
+    zig = home / "ziglang" / "zig"
+    if zig.exists():
+        return zig
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with (cache / "zig.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not zig.exists():
+                _fetch(run, cache, home)
+    except OSError as error:
+        raise WainwrightError(
+            f"zig cannot be kept: {error.strerror}",
+            code=Exit.ENGINE,
+            where=str(error.filename or cache),
+            hint="XDG_CACHE_HOME names another folder; it needs 400 MB",
+        ) from error
+    return zig
+
+
+def _fetch(run: Run, cache: Path, home: Path) -> None:
+    for left in cache.glob(".zig-*"):  # of a run that was killed: the lock is ours, so nobody is at work there
+        shutil.rmtree(left, ignore_errors=True)
+    temporary = Path(tempfile.mkdtemp(prefix=".zig-", dir=cache))
+    try:
+        wanted = temporary / "requirements.txt"
+        hashes = " ".join(f"--hash=sha256:{digest}" for digest in _HASHES.values())
+        wanted.write_text(f"ziglang=={ZIG_VERSION} {hashes}\n", encoding="utf-8")
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+        options = ["--no-deps", "--no-compile", "--only-binary=:all:", "--require-hashes"]
+        fetched = run([*pip, *options, "--target", temporary / "zig", "-r", wanted], log=None)
+        fetched.check(
+            f"zig {ZIG_VERSION} cannot be fetched",
+            code=Exit.ENGINE,
+            hint=f"it is `ziglang=={ZIG_VERSION}` on the package index, and pip fetches it with its own configuration",
+        )
+        told = run([temporary / "zig" / "ziglang" / "zig", "version"], capture=True)
+        told.check(f"zig {ZIG_VERSION} does not run on this machine", code=Exit.ENGINE)
+        (temporary / "zig").replace(home)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def triple(glibc: Glibc, arch: str) -> str:
+    """Spell a target for zig: `x86_64-linux-gnu.2.17`; raises WainwrightError for what zig cannot make."""
+    if arch not in _ARCHITECTURES:
+        known = ", ".join(_ARCHITECTURES)
+        raise WainwrightError(f"zig compiles for {known}, and not for {arch}", code=Exit.ENGINE)
+    if glibc < _OLDEST:
+        raise WainwrightError(
+            f"zig cannot compile for glibc {glibc}",
+            code=Exit.ENGINE,
+            hint=f"{_OLDEST} is the oldest; an older target needs a container image",
+        )
+    name, abi, _ = _ARCHITECTURES[arch]
+    return f"{name}-linux-{abi}.{glibc}"
+
+
+def environment(glibc: Glibc, arch: str, folder: Path, *, zig: Path) -> Mapping[str, str]:
+    """Write the tools of one job into `folder`, and give the variables by which builds find them.
+
+    The folder above is taken to be the job's own; paths below it are kept out of what is compiled. setuptools, CMake,
+    Meson, autotools and cargo read these; `gcc` by name is found first on PATH. -g0 and --strip-debug keep this
+    machine's paths, and megabytes of libc++'s debug information, out of the wheel.
+    """
+    target = triple(glibc, arch)
+    tools = folder.absolute()
+    cache = zig.parents[1].with_name(f"{zig.parents[1].name}-objects")
+    tools.mkdir(parents=True, exist_ok=True)
+    for verb, others in _SAME.items():
+        script = compiler(verb, zig=zig, target=target, root=tools.parent, tools=tools, global_cache=cache)
+        _write_tool(tools / verb, script)
+        for other in (*others, *(f"{arch}-linux-gnu-{name}" for name in (others[0],))):
+            _link(tools / other, verb)
+    for name, verb in _SIMPLE.items():
+        _write_tool(tools / name, f'#!/bin/sh\nexec {shlex.quote(str(zig))} {verb} "$@"\n')
+    _link_python_headers(tools / "include")
+    toolchain = tools / "toolchain.cmake"
+    toolchain.write_text(_cmake(tools, arch), encoding="utf-8")
+    cargo = _ARCHITECTURES[arch][2]
+    return {
+        "PATH": os.pathsep.join([str(tools), os.environ.get("PATH", os.defpath)]),
+        "CC": str(tools / "cc"),
+        "CXX": str(tools / "c++"),
+        "AR": str(tools / "ar"),
+        "RANLIB": str(tools / "ranlib"),
+        "LDSHARED": f"{tools / 'cc'} -shared",
+        "LDCXXSHARED": f"{tools / 'c++'} -shared",
+        "CFLAGS": "-g0",
+        "CXXFLAGS": "-g0",
+        "LDFLAGS": "-Wl,--strip-debug",
+        "CMAKE_TOOLCHAIN_FILE": str(toolchain),
+        f"CARGO_TARGET_{cargo}_LINKER": str(tools / "cc"),
+    }
+
+
+def _write_tool(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+
+
+def _link(path: Path, target: str | Path) -> None:
+    path.unlink(missing_ok=True)
+    path.symlink_to(target)
+
+
+def _link_python_headers(include: Path) -> None:
+    """Make Debian's <x86_64-linux-gnu/python3.11/pyconfig.h> found, without this machine's glibc headers beside it."""
+    include.mkdir(exist_ok=True)
+    for headers in Path("/usr/include").glob("*-linux-*/python3.*"):
+        (include / headers.parent.name).mkdir(exist_ok=True)
+        _link(include / headers.parent.name / headers.name, headers)
+
+
+def _cmake(tools: Path, arch: str) -> str:
+    """Write CMake's toolchain file. It names a system only for another architecture: else CMake would run no checks."""
+    lines = [
+        f'set(CMAKE_C_COMPILER "{tools / "cc"}")',
+        f'set(CMAKE_CXX_COMPILER "{tools / "c++"}")',
+        f'set(CMAKE_AR "{tools / "ar"}" CACHE FILEPATH "")',
+        f'set(CMAKE_RANLIB "{tools / "ranlib"}" CACHE FILEPATH "")',
+        # What the wrapper has removed as this machine's own is not to be found in the first place.
+        "list(APPEND CMAKE_IGNORE_PATH /usr/include /usr/lib /usr/lib64 /lib /lib64)",
+        f"list(APPEND CMAKE_IGNORE_PATH /usr/lib/{arch}-linux-gnu /lib/{arch}-linux-gnu)",
+        # CMake's own link-time optimisation asks for gcc's or llvm's archiver.
+        'set(CMAKE_INTERPROCEDURAL_OPTIMIZATION OFF CACHE BOOL "")',
+    ]
+    if arch != platform.machine():
+        lines += ["set(CMAKE_SYSTEM_NAME Linux)", f"set(CMAKE_SYSTEM_PROCESSOR {arch})"]
+    return "\n".join([*lines, ""])
