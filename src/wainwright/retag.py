@@ -1,0 +1,185 @@
+"""Give a wheel other platform tags, or a local version, and touch nothing else: every other member is copied raw."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Final
+
+from wainwright.archive import Archive
+from wainwright.errors import WainwrightError
+from wainwright.record import Row, hashed, write_record
+from wainwright.rewriting import Copied, Written, write_archive
+from wainwright.wheelfile import (
+    DistInfo,
+    WheelName,
+    parse_wheel_name,
+    read_dist_info,
+    read_text,
+    same_distribution,
+)
+
+LOCAL_LABEL: Final = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*", re.IGNORECASE)  # PEP 440
+
+
+def retag(
+    wheel: Path,
+    folder: Path,
+    *,
+    platforms: tuple[str, ...] | None = None,
+    local_version: str | None = None,
+    say: Callable[[str], None] | None = None,
+) -> Path:
+    """Write the wheel into `folder` with these platform tags instead of all that it had, and give its path.
+
+    `platforms` None keeps them; `local_version` (`llvm`) is put behind the version (`1.0+llvm`). Whether the tags are
+    true is the caller's to know. Signatures are left out, since they would be false: `say` is told (standard error
+    when it is None). Raises WainwrightError: ArchiveError for no wheel, MemberError for a broken member.
+    """
+    old = parse_wheel_name(wheel.name)
+    new = _renamed(old, platforms, local_version)
+    target = folder / new.filename
+    with Archive.open(wheel) as archive:
+        info = read_dist_info(archive, old)
+        if info.faults or not info.folder or info.record is None:
+            raise _not_a_wheel(wheel, info)
+        change = _Change(archive=archive, info=info, old=old, new=new)
+        for signature in sorted(info.unrecorded & {entry.name for entry in archive.entries}):
+            (say or _to_stderr)(f"{wheel.name}: {signature} is left out: it signs the RECORD that was")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise WainwrightError(f"cannot be made: {error.strerror}", where=str(folder)) from error
+        write_archive(target, change.members(), comment=archive.comment)
+    return target
+
+
+def _to_stderr(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+def _not_a_wheel(wheel: Path, info: DistInfo) -> WainwrightError:
+    if not info.folders:
+        return WainwrightError("there is no .dist-info folder inside", where=wheel.name)
+    if not info.folder:
+        return WainwrightError(f"several .dist-info folders are inside: {', '.join(info.folders)}", where=wheel.name)
+    fault = info.faults[0]
+    return WainwrightError(f"{fault.member}: {fault.message}", where=wheel.name)
+
+
+def _renamed(old: WheelName, platforms: tuple[str, ...] | None, local_version: str | None) -> WheelName:
+    tags = tuple(dict.fromkeys(old.platforms if platforms is None else platforms))
+    for tag in tags:
+        if not re.fullmatch(r"[a-z0-9_]+", tag):
+            raise WainwrightError(f"{tag!r} is not a platform tag", hint="one is spelled like manylinux_2_17_x86_64")
+    if not tags:
+        raise WainwrightError("no platform tag was given", where=old.filename)
+    version = old.version
+    if local_version is not None:
+        version = _with_local(old, local_version)
+    build = [old.build] if old.build else []
+    stem = "-".join([old.distribution, version, *build, ".".join(old.pythons), ".".join(old.abis), ".".join(tags)])
+    return replace(old, filename=f"{stem}.whl", version=version, platforms=tags)
+
+
+def _with_local(old: WheelName, label: str) -> str:
+    """Put a local label behind a version, as it is spelled in the file name."""
+    if not LOCAL_LABEL.fullmatch(label):
+        raise WainwrightError(f"{label!r} is not a local version label", hint="letters and digits, parted by dots")
+    wanted = re.sub(r"[-_]", ".", label.lower())  # PEP 440: normalised to a dot
+    _, _, present = old.public_version.partition("+")
+    if present and present != wanted:
+        raise WainwrightError(f"its version {old.version} has a local label already", where=old.filename)
+    return old.version if present else f"{old.version}+{wanted}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Change:
+    """One wheel on its way to another name."""
+
+    archive: Archive
+    info: DistInfo
+    old: WheelName
+    new: WheelName
+
+    def members(self) -> Iterator[Copied | Written]:
+        """Give the new wheel's members: RECORD last, dist-info before it, all others first, each in its old order."""
+        fresh = self._fresh()
+        record = self.info.record_name
+        fresh[record] = self._record(fresh)
+        # PEP 427: "Archivers are encouraged to place the .dist-info files physically at the end of the archive."
+        kept = [entry for entry in self.archive.entries if entry.name not in self.info.unrecorded]
+        inside = f"{self.info.folder}/"
+        for entry in sorted(kept, key=lambda entry: (entry.name.startswith(inside), entry.name == record)):
+            name = self._moved(entry.name)
+            if entry.name in fresh:
+                yield Written(name=name, data=fresh[entry.name], like=entry)
+            else:
+                yield Copied(archive=self.archive, entry=entry, name=name)
+
+    def _fresh(self) -> dict[str, bytes]:
+        """Give the members that change, by their old names, but for RECORD."""
+        fresh = {}
+        wheel = f"{self.info.folder}/WHEEL"
+        text = read_text(self.archive, wheel)
+        tags = product(self.new.pythons, self.new.abis, self.new.platforms)
+        fresh[wheel] = with_tags(text, tuple("-".join(tag) for tag in tags)).encode()
+        if self.new.version != self.old.version:
+            metadata = f"{self.info.folder}/METADATA"
+            fresh[metadata] = with_version(
+                read_text(self.archive, metadata), self.new.version.partition("+")[2]
+            ).encode()
+        return fresh
+
+    def _record(self, fresh: dict[str, bytes]) -> bytes:
+        text = read_text(self.archive, self.info.record_name)
+        newline = "\r\n" if "\r\n" in text else "\n"
+        rows = [self._row(row, fresh) for row in self.info.record or () if row.path not in self.info.unrecorded]
+        listed = {row.path for row in self.info.record or ()}
+        rows[-1:-1] = [(self._moved(path), *hashed(data)) for path, data in fresh.items() if path not in listed]
+        return write_record(rows, newline=newline)
+
+    def _row(self, row: Row, fresh: dict[str, bytes]) -> tuple[str, ...]:
+        if row.fault:
+            raise WainwrightError(f"{row.path}: {row.fault}", where=f"{self.old.filename}: {self.info.record_name}")
+        if row.path in fresh:
+            return (self._moved(row.path), *hashed(fresh[row.path]))
+        return (self._moved(row.path), *row.cells[1:])
+
+    def _moved(self, member: str) -> str:
+        """Give a member's new name: only the dist-info and data folders carry the version."""
+        if self.new.version == self.old.version:
+            return member
+        top, slash, rest = member.partition("/")
+        stem, dot, suffix = top.rpartition(".")
+        ours = top == self.info.folder or (top in self.info.data_folders and same_distribution(top, self.old))
+        if not slash or not ours:
+            return member
+        return f"{stem}+{self.new.version.partition('+')[2]}{dot}{suffix}{slash}{rest}"
+
+
+def with_tags(text: str, tags: tuple[str, ...]) -> str:
+    """Replace all `Tag:` lines of a WHEEL file by one for each tag, where the first one stood."""
+    lines = re.findall(r"[^\n]*\n|[^\n]+", text)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    headers = next((at for at, line in enumerate(lines) if not line.strip()), len(lines))
+    old = [at for at, line in enumerate(lines[:headers]) if line.partition(":")[0].lower() == "tag"]
+    place = old[0] if old else headers
+    if place and not lines[place - 1].endswith("\n"):
+        lines[place - 1] += newline
+    new = [f"Tag: {tag}{newline}" for tag in tags]
+    kept = [line for at, line in enumerate(lines) if at not in old]
+    return "".join(kept[:place] + new + kept[place:])
+
+
+def with_version(text: str, label: str) -> str:
+    """Put a local label behind the version in a METADATA file, whose other bytes stay."""
+    headers = re.split(r"\r?\n\r?\n", text, maxsplit=1)[0]
+    match = re.search(r"^Version:[ \t]*([^\s+]+)[ \t]*\r?$", headers, re.MULTILINE | re.IGNORECASE)
+    if match is None:
+        raise WainwrightError("it has no Version without a local label", where="METADATA")
+    return f"{text[: match.end(1)]}+{label}{text[match.end(1) :]}"
