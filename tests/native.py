@@ -49,7 +49,8 @@ def cc(*args: str | Path) -> None:
     assert done.returncode == 0, f"{' '.join(map(str, args))}\n{done.stderr}"
 
 
-def _compile(path: Path, source: str, *flags: str | Path) -> Path:
+def compiled(path: Path, source: str, *flags: str | Path) -> Path:
+    """Compile C to whatever the flags say."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, f"{path.name}.c")
@@ -58,14 +59,25 @@ def _compile(path: Path, source: str, *flags: str | Path) -> Path:
     return path
 
 
+@functools.cache
+def accepts(*flags: str) -> bool:
+    """Whether the compiler can do it: linkers differ, and static libraries may be absent."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            compiled(Path(folder, "out"), "int main(void) { return 0; }", *flags)
+        except AssertionError:
+            return False
+    return True
+
+
 def shared(path: Path, source: str, *flags: str | Path) -> Path:
     """Compile C to a shared object."""
-    return _compile(path, source, "-shared", "-fPIC", *flags)
+    return compiled(path, source, "-shared", "-fPIC", *flags)
 
 
 def program(path: Path, source: str, *flags: str | Path) -> Path:
     """Compile C to an executable."""
-    return _compile(path, source, *flags)
+    return compiled(path, source, *flags)
 
 
 def wheel(
