@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from wainwright.collecting import collect
@@ -126,8 +126,9 @@ def _entered(pipeline: Pipeline, job: Job, standing: Standing) -> Iterator[Place
         if standing.toolchain:
             zig = ensure_zig(pipeline.run, pipeline.cache)
             tools = zig_environment(job.glibc, job.arch, place.folder / "tools", zig=zig)
-            place = place.with_environment(tools)  # noqa: PLW2901
-        yield place
+            yield replace(place, extra=tools)
+        else:
+            yield place
 
 
 def _run_build(place: Place, job: Job, python: str, source: Prepared, log: Path, result: Path) -> Path:

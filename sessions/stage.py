@@ -104,16 +104,18 @@ def _do(pipeline: Pipeline, piece: Piece, progress: Progress) -> WainwrightError
         receipts.remove(piece.job, piece.stage, piece.key)
     log = pipeline.logs / f"{'.'.join(filter(None, (piece.job, piece.stage, piece.key)))}.log"
     started, clock = datetime.now(timezone.utc), time.monotonic()
+    failure: WainwrightError | None = None
+    facts: Mapping[str, Any] = {}
+    artifact: Artifact | None = None
+    note = ""
     try:
         with translated():
             log.parent.mkdir(parents=True, exist_ok=True)
             log.unlink(missing_ok=True)
             outcome = piece.work(log)
-            artifact = Artifact.of(outcome.wheel)
+            artifact, facts, note = Artifact.of(outcome.wheel), outcome.facts, outcome.note
     except WainwrightError as error:
         failure = error if error.where else _at(error, piece.label)
-    else:
-        failure, facts = None, outcome.facts
     receipt = Receipt(
         stage=piece.stage,
         job=piece.job,
@@ -124,15 +126,15 @@ def _do(pipeline: Pipeline, piece: Piece, progress: Progress) -> WainwrightError
         publishable=piece.publishable,
         started=started.isoformat(timespec="seconds"),
         seconds=round(time.monotonic() - clock, 3),
-        wheel=None if failure else artifact,
+        wheel=artifact,
         source=piece.source,
         error=str(failure) if failure else "",
         log=str(log.relative_to(pipeline.release.root)) if log.exists() else "",
-        facts={} if failure else facts,
+        facts=facts,
     )
     with translated():
         receipts.write(receipt, image=piece.key)
-    progress.end(piece.label, f"failed, {Exit(failure.code).name.lower()}" if failure else outcome.note or "done")
+    progress.end(piece.label, f"failed, {Exit(failure.code).name.lower()}" if failure else note or "done")
     return failure
 
 

@@ -38,10 +38,9 @@ def _register(release: Release, task: Task) -> None:
 
     session.__doc__ = task.doc
     nox.session(
-        session,
         name=task.name,
         python=False,
         tags=list(task.tags),
         default=task.default,
         requires=list(task.requires),
-    )
+    )(session)

@@ -138,10 +138,7 @@ def _copy_out(place: Place, found: Mapping[str, str], folder: Path, log: Path) -
     script = ["sh", "-c", WHENCE, "sh", *found.values()]
     done = place.run(script, env=place.environment(), log=log, capture=True)
     done.check("the image could not say where its libraries come from", code=Exit.BUILD)
-    whence = {}
-    for line in done.stdout.splitlines():
-        path, real, package, licence = line.split("\t")
-        whence[path] = (real, package or None, licence or None)
+    whence = {path: rest for path, *rest in (line.split("\t") for line in done.stdout.splitlines())}
     for name, path in found.items():
         real, package, licence = whence[path]
         copy = folder / name
@@ -153,8 +150,8 @@ def _copy_out(place: Place, found: Mapping[str, str], folder: Path, log: Path) -
             path=path,
             real_path=real,
             copy=copy,
-            package=package,
-            licence=GCC_LICENCE if name.split(".so")[0] in GCC_RUNTIME else licence,
+            package=package or None,
+            licence=GCC_LICENCE if name.split(".so")[0] in GCC_RUNTIME else licence or None,
             needed=elf.needed,
         )
 

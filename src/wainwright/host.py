@@ -53,7 +53,8 @@ class Host:
         """Give the part of our environment that jobs may see; the virtual environments' programs come first."""
         env = passed_on(os.environ)
         bins = [str(path) for path in sorted(self.folder.glob("venv-*/bin"))]
-        return env | {"PATH": os.pathsep.join([*bins, env.get("PATH", os.defpath)])} | self.extra
+        path = self.extra.get("PATH") or env.get("PATH", os.defpath)
+        return {**env, **self.extra, "PATH": os.pathsep.join([*bins, path])}
 
     def run(
         self,
