@@ -16,7 +16,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, final
 
-from wainwright.localheaders import check_local_headers
 from wainwright.zipdirectory import (
     STORED,
     UNREADABLE,
@@ -26,9 +25,9 @@ from wainwright.zipdirectory import (
     MemberError,
     Problem,
     find_directory,
-    name_problems,
-    read_entries,
 )
+from wainwright.zipmembers import read_entries
+from wainwright.zipproblems import layout_problems, name_problems
 
 __all__ = ["Archive", "ArchiveError", "Entry", "Kind", "Limits", "Member", "MemberError", "Problem"]
 
@@ -67,9 +66,9 @@ class Member:
 def _inflater() -> Any:
     """Give a module with zlib's `decompressobj` and `crc32`; isal's is about twice as fast."""
     try:
-        from isal import isal_zlib  # noqa: PLC0415  (takes time to import, and is not everywhere)
+        from isal import isal_zlib
     except ImportError:
-        import zlib  # noqa: PLC0415
+        import zlib
 
         return zlib
     return isal_zlib
@@ -94,12 +93,13 @@ class Archive:
             raise ArchiveError("this is not a file")
         self.size: Final = info.st_size
         directory = find_directory(self.pread, self.size)
-        entries, local = check_local_headers(self.pread, directory, read_entries(self.pread, directory))
+        entries, local = read_entries(self.pread, directory)
         problems = list(directory.problems)
         if len(entries) & 0xFFFF != directory.count & 0xFFFF:
             message = f"the directory holds {len(entries)} members and counts {directory.count}"
             problems.append(Problem(kind="archive", member=None, message=message))
-        problems += [*name_problems(entries), *local]
+        guilty = frozenset(problem.member for problem in local)
+        problems += [*name_problems(entries), *local, *layout_problems(directory, entries, guilty)]
         budget = limits.budget(self.size)
         self._over: Final = frozenset(entry.index for entry in entries if entry.size > budget)
         total = sum(entry.size for entry in entries if entry.fault is None and entry.index not in self._over)
@@ -229,7 +229,7 @@ class Archive:
 
         `algorithm` is a name that hashlib knows; raises MemberError, and ValueError for another algorithm.
         """
-        import hashlib  # noqa: PLC0415  (loads OpenSSL)
+        import hashlib
 
         digest = hashlib.new(algorithm, usedforsecurity=False)
         kept: io.BytesIO | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,16 +35,24 @@ class Row:
 
 def parse_record(text: str) -> tuple[Row, ...]:
     """Read the rows in their order, whatever ends a line; a row that is wrong carries a fault, none is left out."""
-    import csv  # noqa: PLC0415  (takes time to import)
-
-    rows = []
-    lines = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
-    try:
-        rows += [_row(cells) for cells in lines if cells]
-    except csv.Error as error:
-        fault = f"RECORD cannot be read behind line {lines.line_num}: {error}"
+    cells, fault = read_cells(text)
+    rows = [_row(row) for row in cells]
+    if fault:
         rows.append(Row(path="", algorithm="", digest=b"", size=None, fault=fault, cells=()))
     return tuple(rows)
+
+
+def read_cells(text: str) -> tuple[list[list[str]], str]:
+    """Split RECORD into rows of cells, as many as csv can read, and say why no more; the reason is empty otherwise."""
+    import csv
+
+    rows: list[list[str]] = []
+    lines = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
+    try:
+        rows.extend(row for row in lines if row)
+    except csv.Error as error:
+        return rows, f"RECORD cannot be read behind line {lines.line_num}: {error}"
+    return rows, ""
 
 
 def _row(cells: list[str]) -> Row:
@@ -78,15 +86,15 @@ def unpadded(text: str) -> bytes:
 
 def hashed(data: bytes) -> tuple[str, str]:
     """Give the two cells behind a path: `sha256=…` and the size."""
-    import hashlib  # noqa: PLC0415  (loads OpenSSL)
+    import hashlib
 
     digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode("ascii")
     return f"sha256={digest}", str(len(data))
 
 
-def write_record(rows: Iterable[tuple[str, ...]], *, newline: str = "\n") -> bytes:
+def write_record(rows: Iterable[Sequence[str]], *, newline: str = "\n") -> bytes:
     """Write rows of cells, quoted only where csv must."""
-    import csv  # noqa: PLC0415  (takes time to import)
+    import csv
 
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator=newline).writerows(rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Final
 
 from wainwright.archive import Archive
 from wainwright.errors import WainwrightError
-from wainwright.record import Row, hashed, write_record
+from wainwright.record import hashed, read_cells, write_record
 from wainwright.rewriting import Copied, Written, write_archive
 from wainwright.wheelfile import (
     DistInfo,
@@ -44,8 +44,8 @@ def retag(
     new = _renamed(old, platforms, local_version)
     target = folder / new.filename
     with Archive.open(wheel) as archive:
-        info = read_dist_info(archive, old)
-        if info.faults or not info.folder or info.record is None:
+        info = read_dist_info(archive, old, files=())
+        if not info.folder:
             raise _not_a_wheel(wheel, info)
         change = _Change(archive=archive, info=info, old=old, new=new)
         for signature in sorted(info.unrecorded & {entry.name for entry in archive.entries}):
@@ -65,10 +65,7 @@ def _to_stderr(line: str) -> None:
 def _not_a_wheel(wheel: Path, info: DistInfo) -> WainwrightError:
     if not info.folders:
         return WainwrightError("there is no .dist-info folder inside", where=wheel.name)
-    if not info.folder:
-        return WainwrightError(f"several .dist-info folders are inside: {', '.join(info.folders)}", where=wheel.name)
-    fault = info.faults[0]
-    return WainwrightError(f"{fault.member}: {fault.message}", where=wheel.name)
+    return WainwrightError(f"several .dist-info folders are inside: {', '.join(info.folders)}", where=wheel.name)
 
 
 def _renamed(old: WheelName, platforms: tuple[str, ...] | None, local_version: str | None) -> WheelName:
@@ -112,7 +109,8 @@ class _Change:
         record = self.info.record_name
         fresh[record] = self._record(fresh)
         # PEP 427: "Archivers are encouraged to place the .dist-info files physically at the end of the archive."
-        kept = [entry for entry in self.archive.entries if entry.name not in self.info.unrecorded]
+        signatures = self.info.unrecorded
+        kept = [entry for entry in self.archive.entries if entry.name not in signatures]
         inside = f"{self.info.folder}/"
         for entry in sorted(kept, key=lambda entry: (entry.name.startswith(inside), entry.name == record)):
             name = self._moved(entry.name)
@@ -136,19 +134,22 @@ class _Change:
         return fresh
 
     def _record(self, fresh: dict[str, bytes]) -> bytes:
-        text = read_text(self.archive, self.info.record_name)
-        newline = "\r\n" if "\r\n" in text else "\n"
-        rows = [self._row(row, fresh) for row in self.info.record or () if row.path not in self.info.unrecorded]
-        listed = {row.path for row in self.info.record or ()}
-        rows[-1:-1] = [(self._moved(path), *hashed(data)) for path, data in fresh.items() if path not in listed]
-        return write_record(rows, newline=newline)
-
-    def _row(self, row: Row, fresh: dict[str, bytes]) -> tuple[str, ...]:
-        if row.fault:
-            raise WainwrightError(f"{row.path}: {row.fault}", where=f"{self.old.filename}: {self.info.record_name}")
-        if row.path in fresh:
-            return (self._moved(row.path), *hashed(fresh[row.path]))
-        return (self._moved(row.path), *row.cells[1:])
+        """Give the new RECORD: rows of members that do not change keep their cells."""
+        name = self.info.record_name
+        text = read_text(self.archive, name)
+        rows, fault = read_cells(text)
+        if fault:
+            raise WainwrightError(fault, where=self.old.filename)
+        signatures = self.info.unrecorded
+        new: list[Sequence[str]] = []
+        for path, *cells in rows:
+            if path in fresh:
+                new.append((self._moved(path), *hashed(fresh[path])))
+            elif path not in signatures:
+                new.append((self._moved(path), *cells))
+        listed = {row[0] for row in rows}
+        new[-1:-1] = [(self._moved(path), *hashed(data)) for path, data in fresh.items() if path not in listed]
+        return write_record(new, newline="\r\n" if "\r\n" in text else "\n")
 
     def _moved(self, member: str) -> str:
         """Give a member's new name: only the dist-info and data folders carry the version."""

@@ -52,13 +52,13 @@ class Copied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """A new member. Mode, method and time are those of `like`, the member that it replaces; `mode` is for one without."""
+    """A new member. Mode, method and time are those of `like`, the member that it replaces, `mode` is for others."""
 
     name: str
     data: bytes = field(repr=False)
     like: Entry | None = None
     mode: int = 0o100644
-    level: int = 9
+    level: int = 6
 
     @property
     def target(self) -> str:
@@ -105,8 +105,14 @@ class _Layout:
     pieces: list[_Run | bytes] = field(default_factory=list)
     records: list[bytes] = field(default_factory=list)
     expected: list[tuple[str, int, int]] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
     at: int = 0
     unsound: dict[Archive, dict[str | None, str]] = field(default_factory=dict)
+
+    def _take(self, name: str) -> None:
+        if name in self.names:
+            raise MemberError(name, "two members would have this name", kind="duplicate")
+        self.names.add(name)
 
     def copy(self, member: Copied) -> None:
         archive, entry = member.archive, member.entry
@@ -116,6 +122,7 @@ class _Layout:
         if fault:
             raise MemberError(entry.name, f"it cannot be copied: {fault}")
         name = None if member.target == entry.name else member.target
+        self._take(member.target)
         self.records.append(copied_record(entry, name, self.at))
         self.expected.append((member.target, entry.size, entry.crc))
         start = entry.start
@@ -132,9 +139,8 @@ class _Layout:
         self.at += entry.end - start
 
     def write(self, member: Written, stamp: tuple[int, int] | None) -> None:
+        self._take(member.name)
         like, data = member.like, member.data
-        if any(name == member.name for name, _, _ in self.expected):
-            raise MemberError(member.name, "two members would have this name", kind="duplicate")
         method = STORED if not data or (like and like.method == STORED) else DEFLATED
         if method == DEFLATED:
             deflate = zlib.compressobj(member.level, zlib.DEFLATED, -15)
@@ -179,7 +185,6 @@ def _beside(target: Path) -> Iterator[tuple[int, Path]]:
     try:
         try:
             yield descriptor, path
-            os.fsync(descriptor)
         finally:
             os.close(descriptor)
         path.replace(target)

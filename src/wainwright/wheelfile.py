@@ -50,7 +50,7 @@ class WheelName:
 
 def parse_wheel_name(filename: str) -> WheelName:
     """Read `name-version[-build]-python-abi-platform.whl`; raises ArchiveError for what is no wheel's name."""
-    from packaging.utils import InvalidWheelFilename, parse_wheel_filename  # noqa: PLC0415  (slow to import)
+    from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
     try:
         project, version, _, _ = parse_wheel_filename(filename)
@@ -176,22 +176,23 @@ class DistInfo:
 
 def same_distribution(folder: str, name: WheelName) -> bool:
     """Whether `NAME-VERSION.dist-info` (or `.data`) is this file name's, under the normalisation of both."""
-    from packaging.utils import canonicalize_name, canonicalize_version  # noqa: PLC0415  (slow to import)
+    from packaging.utils import canonicalize_name, canonicalize_version
 
     distribution, _, version = folder.rpartition(".")[0].rpartition("-")
     same_name = canonicalize_name(distribution) == name.project
     return same_name and canonicalize_version(version.replace("_", "-")) == canonicalize_version(name.public_version)
 
 
-def read_dist_info(archive: Archive, name: WheelName) -> DistInfo:
-    """Read WHEEL, METADATA and RECORD of an open wheel; never raises for what they hold."""
+def read_dist_info(
+    archive: Archive, name: WheelName, *, files: tuple[str, ...] = ("WHEEL", "METADATA", "RECORD")
+) -> DistInfo:
+    """Read WHEEL, METADATA and RECORD of an open wheel, or fewer `files`; never raises for what they hold."""
     tops = dict.fromkeys(entry.name.split("/")[0] for entry in archive.entries if "/" in entry.name)
     folders = tuple(top for top in tops if top.endswith(".dist-info"))
     matching = [folder for folder in folders if same_distribution(folder, name)]
     candidates = matching or folders
     folder = candidates[0] if len(candidates) == 1 else ""
-    files = ("WHEEL", "METADATA", "RECORD") if folder else ()
-    read = {file: _text_or_fault(archive, f"{folder}/{file}") for file in files}
+    read = {file: _text_or_fault(archive, f"{folder}/{file}") for file in files if folder}
     texts = {file: text for file, text in read.items() if isinstance(text, str)}
     return DistInfo(
         folder=folder,

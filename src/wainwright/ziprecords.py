@@ -71,6 +71,8 @@ def central_record(new: NewMember, offset: int) -> bytes:
 def copied_record(entry: Entry, name: str | None, offset: int) -> bytes:
     """Give a member's directory record its new offset, and its new name if any; all else stays as it is."""
     fixed = list(CENTRAL.unpack_from(entry.header))
+    if name is None and offset < FULL and FULL not in fixed:
+        return entry.header[:42] + offset.to_bytes(4, "little") + entry.header[46:]
     raw, extra = entry.raw_name, entry.extra
     comment = entry.header[CENTRAL.size + len(raw) + len(extra) :]
     if name is not None:
