@@ -1,0 +1,280 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import releases
+from releases import Trial
+from wainwright import manifest
+from wainwright.errors import Exit, WainwrightError
+from wainwright.manifest import Manifest
+from wainwright.proofs import Sealing, examine
+from wainwright.receipts import Artifact
+from wainwright.sealing import seal
+
+
+@pytest.fixture
+def trial(tmp_path: Path) -> Trial:
+    return releases.trial(tmp_path)
+
+
+def nothing(_: Manifest) -> tuple[str, ...]:
+    return ()
+
+
+def sealed(sealing: Sealing, *, reseal: bool = False) -> Manifest:
+    return seal(sealing, reseal=reseal, public=nothing)
+
+
+def refusals(sealing: Sealing) -> tuple[str, ...]:
+    with pytest.raises(WainwrightError) as caught:
+        sealed(sealing)
+    assert caught.value.code is Exit.REFUSED
+    return caught.value.details
+
+
+def test_a_seal_fixes_every_file_with_its_evidence(trial: Trial) -> None:
+    made = sealed(trial.sealing())
+    full = next(file for file in made.wheels if file.variant == "full")
+    artifact = Artifact.of(trial.wheel("full"))
+    assert (full.name, full.size, full.sha256) == (artifact.name, artifact.size, artifact.sha256)
+    assert full.job == trial.job("full").id
+    assert full.destinations == ("internal", "page")
+    assert set(full.receipts) == {"build", "audit", "smoke.debian10"}
+    assert all(len(digest) == 64 for digest in full.receipts.values())
+    assert full.requires_python == ">=3.10"
+    assert made.commit == "c" * 40
+    assert made.images == {name: f"sha256:{name}" for name in ("centos7", "debian10", "old", "zig")}
+    assert made.tools == {"auditwheel": "6.8.2"}
+    assert manifest.read(trial.wheelhouse, "v1.0") == made
+
+
+def test_the_sboms_that_wheels_carry_go_to_release_pages_alone(trial: Trial) -> None:
+    made = sealed(trial.sealing())
+    boms = [file for file in made.files if file.kind == "sbom"]
+    assert len(boms) == 2
+    assert {place for file in boms for place in file.destinations} == {"page"}
+    assert all((trial.wheelhouse / file.path).read_bytes() == b'{"bomFormat": "CycloneDX"}' for file in boms)
+
+
+def test_sha256sum_accepts_the_sums_beside_the_files(trial: Trial, tmp_path: Path) -> None:
+    made = sealed(trial.sealing())
+    for file in made.files:
+        (tmp_path / file.name).write_bytes((trial.wheelhouse / file.path).read_bytes())
+    (tmp_path / "SHA256SUMS").write_bytes((trial.wheelhouse / "SHA256SUMS").read_bytes())
+    subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=tmp_path, check=True)
+    assert len((tmp_path / "SHA256SUMS").read_text().splitlines()) == len(made.files)
+
+
+def test_sealing_again_changes_nothing(trial: Trial) -> None:
+    first = sealed(trial.sealing())
+    before = (trial.wheelhouse / "manifest.json").read_bytes()
+    assert sealed(trial.sealing(now="2027-01-01T00:00:00+00:00")) == first
+    assert (trial.wheelhouse / "manifest.json").read_bytes() == before
+
+
+def test_a_stale_wheel_in_the_folder_is_not_taken_along(trial: Trial) -> None:
+    releases.make_wheel(trial.wheelhouse / "full" / "demo-0.9-py3-none-any.whl")
+    assert all("0.9" not in file.name for file in sealed(trial.sealing()).files)
+
+
+def without_smoke(trial: Trial) -> None:
+    trial.receipts.remove(trial.job("reduced").id, "smoke", "centos7")
+
+
+def red_audit(trial: Trial) -> None:
+    trial.write(trial.job("full"), "audit", passed=False, error="symbol-version: it needs glibc 2.34\nmore")
+
+
+def red_smoke(trial: Trial) -> None:
+    trial.write(trial.job("full"), "smoke", "debian10", passed=False, error="import demo failed")
+
+
+def another_wheel(trial: Trial) -> None:
+    trial.wheel("full").write_bytes(trial.wheel("full").read_bytes() + b"\0")
+
+
+def rebuilt(trial: Trial) -> None:
+    other = Artifact(name="demo.whl", sha256="e" * 64, size=2)
+    trial.write(trial.job("full"), "build", wheel=other)
+
+
+def stale_smoke(trial: Trial) -> None:
+    other = Artifact(name="demo.whl", sha256="e" * 64, size=2)
+    trial.write(trial.job("full"), "smoke", "debian10", wheel=other)
+
+
+def no_wheel(trial: Trial) -> None:
+    trial.wheel("reduced").unlink()
+
+
+def no_audit(trial: Trial) -> None:
+    trial.receipts.remove(trial.job("reduced").id, "audit")
+
+
+def no_build(trial: Trial) -> None:
+    trial.receipts.remove(trial.job("full").id, "build")
+
+
+def stand_in_build(trial: Trial) -> None:
+    trial.write(trial.job("full"), "audit", publishable=False)
+
+
+def stand_in_smoke(trial: Trial) -> None:
+    trial.write(trial.job("full"), "smoke", "debian10", publishable=False)
+
+
+def other_version(trial: Trial) -> None:
+    releases.make_wheel(trial.wheel("full"), version="1.0.1")
+    trial.prove([trial.job("full")])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (without_smoke, ["reduced", "smoke in centos7: there is no receipt"]),
+        (red_audit, ["full", "its audit is red: symbol-version: it needs glibc 2.34"]),
+        (red_smoke, ["full", "smoke in debian10: it is red: import demo failed"]),
+        (another_wheel, ["full", "and its audit receipt is for"]),
+        (rebuilt, ["full", "its audit receipt is stale: another wheel was built since"]),
+        (stale_smoke, ["full", "smoke in debian10: its receipt is stale, for sha256 eeee"]),
+        (no_wheel, ["reduced", "is declared and is not in the wheelhouse"]),
+        (no_audit, ["reduced", "there is no audit receipt"]),
+        (no_build, ["full", "there is no green build receipt"]),
+        (stand_in_build, ["full", "a stand-in for the image old has built it"]),
+        (stand_in_smoke, ["full", "smoke in debian10: a stand-in for the image has tested it"]),
+        (other_version, ["full", "has version 1.0.1, and v1.0 stands for 1.0"]),
+    ],
+)
+def test_each_lack_is_refused_by_name(trial: Trial, spoil: Callable[[Trial], None], said: list[str]) -> None:
+    spoil(trial)
+    lines = refusals(trial.sealing())
+    assert any(all(words in line for words in said) for line in lines), lines
+    assert not (trial.wheelhouse / "manifest.json").exists()
+
+
+def test_all_refusals_come_at_once(trial: Trial) -> None:
+    red_smoke(trial)
+    no_wheel(trial)
+    stand_in_build(trial)
+    assert len(refusals(trial.sealing())) == 3
+
+
+def test_a_receipt_of_other_inputs_is_stale(trial: Trial) -> None:
+    job = trial.job("reduced").id
+    inputs = {(job, "build", ""): "new", (job, "smoke", "centos7"): "new", (job, "audit", ""): releases.DIGEST}
+    lines = refusals(trial.sealing(inputs=inputs))
+    assert [line.split(": ")[1] for line in lines] == ["build", "smoke in centos7"]
+
+
+def test_the_tag_decides_the_version(trial: Trial) -> None:
+    lines = refusals(trial.sealing(tag="v1.1", version="1.1"))
+    assert any("stands for 1.1+reduced" in line for line in lines)
+    assert any(line.endswith("stands for 1.1") for line in lines)
+
+
+def test_two_wheels_of_one_name_for_one_destination(tmp_path: Path) -> None:
+    toml = releases.TOML.replace('local-version = "reduced"\n', "").replace('glibc = ["2.17"]', 'glibc = ["2.27"]')
+    two = releases.trial(
+        tmp_path, toml=toml.replace('local-version = "reduced"', "").replace('publish = ["page"]', "publish = []")
+    )
+    reduced = two.job("reduced")
+    clashing = dataclasses.replace(reduced, destinations=(two.release.publish["page"],))
+    lines = refusals(two.sealing(jobs=(two.job("full"), clashing)))
+    assert any("goes to page, and so does that of job full" in line for line in lines), lines
+
+
+def test_a_sealed_tag_holds_its_bytes(trial: Trial) -> None:
+    sealed(trial.sealing())
+    releases.make_wheel(trial.wheel("full"), says="rebuilt")
+    trial.prove()
+    with pytest.raises(WainwrightError) as caught:
+        sealed(trial.sealing())
+    assert caught.value.code is Exit.REFUSED
+    assert "sealed with sha256" in caught.value.details[0]
+    assert "--reseal" in caught.value.hint
+
+
+def test_a_sealed_tag_holds_its_commit_and_its_jobs(trial: Trial) -> None:
+    sealed(trial.sealing())
+    with pytest.raises(WainwrightError) as caught:
+        sealed(trial.sealing(commit="f" * 40, jobs=(trial.job("full"),)))
+    assert len(caught.value.details) == 2
+
+
+def test_reseal_fixes_other_bytes_while_nothing_is_public(trial: Trial) -> None:
+    first = sealed(trial.sealing())
+    releases.make_wheel(trial.wheel("full"), says="rebuilt")
+    trial.prove()
+    second = sealed(trial.sealing(), reseal=True)
+    assert second != first
+    assert manifest.read(trial.wheelhouse, "v1.0") == second
+
+
+def test_reseal_is_refused_once_anything_is_public(trial: Trial) -> None:
+    first = sealed(trial.sealing())
+    with pytest.raises(WainwrightError) as caught:
+        seal(trial.sealing(), reseal=True, public=lambda known: (f"internal has {known.wheels[0].name}",))
+    assert caught.value.code is Exit.REFUSED
+    assert "internal has" in caught.value.details[0]
+    assert manifest.read(trial.wheelhouse, "v1.0") == first
+
+
+def test_another_tag_does_not_break_the_first_seal(trial: Trial, tmp_path: Path) -> None:
+    first = sealed(trial.sealing())
+    other = releases.trial(tmp_path / "other", version="2.0")
+    second = sealed(other.sealing(wheelhouse=other.wheelhouse))
+    manifest.write(second, trial.wheelhouse)
+    assert manifest.read(trial.wheelhouse, "v1.0") == first
+    assert manifest.read(trial.wheelhouse, "v2.0") == second
+    assert manifest.read(trial.wheelhouse, "v3.0") is None
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 2}', '{"format": 1, "files": [{}]}'])
+def test_a_broken_manifest_is_never_taken_for_none(trial: Trial, text: str) -> None:
+    (trial.wheelhouse / "manifest.json").write_text(text)
+    with pytest.raises(WainwrightError) as caught:
+        manifest.read(trial.wheelhouse, "v1.0")
+    assert caught.value.code is Exit.REFUSED
+
+
+def test_a_manifest_names_no_file_outside_the_wheelhouse(trial: Trial) -> None:
+    sealed(trial.sealing())
+    path = trial.wheelhouse / "manifest.json"
+    data = json.loads(path.read_text())
+    data["files"][0]["path"] = "../../etc/passwd"
+    with pytest.raises(WainwrightError):
+        manifest.parse(json.dumps(data), where="manifest.json")
+
+
+def test_an_sdist_is_the_last_of_its_destination(trial: Trial) -> None:
+    made = sealed(trial.sealing())
+    sdist = dataclasses.replace(made.wheels[0], name="a-sdist.tar.gz", kind="sdist")
+    order = dataclasses.replace(made, files=(sdist, *made.files)).bound_for("internal")
+    assert [file.kind for file in order] == ["wheel", "sdist"]
+
+
+def test_the_evidence_is_written_again_when_lost(trial: Trial) -> None:
+    made = sealed(trial.sealing())
+    first = manifest.evidence(made, trial.wheelhouse)
+    (trial.wheelhouse / "SHA256SUMS").unlink()
+    assert manifest.evidence(made, trial.wheelhouse) == first
+    assert [asset.name for asset in first] == ["SHA256SUMS", "manifest.json"]
+
+
+def test_nothing_to_publish_is_said(tmp_path: Path) -> None:
+    toml = releases.TOML.replace('publish = ["internal", "page"]\n', "").replace('publish = ["page"]\n', "")
+    lines = refusals(releases.trial(tmp_path, toml=toml).sealing())
+    assert lines == ("no variant names a destination: add publish = […] to one",)
+
+
+def test_examining_writes_nothing(trial: Trial) -> None:
+    before = sorted(trial.wheelhouse.rglob("*"))
+    files, lines = examine(trial.sealing())
+    assert (len(files), lines) == (2, ())
+    assert sorted(trial.wheelhouse.rglob("*")) == before
