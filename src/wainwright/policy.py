@@ -6,16 +6,15 @@ exact, and those of the C++ runtime, libgcc and zlib are the ones of the nearest
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NoReturn
+from typing import Final
 
 from wainwright.errors import Exit, WainwrightError
+from wainwright.policyfile import Entry, installed_data, read_policies
 from wainwright.values import Glibc
 
 # glibc, config of each port: the loader may be needed by name, and is always there
@@ -47,17 +46,6 @@ def numbers(text: str) -> tuple[int, ...] | None:
     """Read `2.3.4` as numbers; None where it is no such thing (`PRIVATE`, `ABI_DT_RELR`)."""
     parts = text.split(".")
     return tuple(map(int, parts)) if all(part.isascii() and part.isdigit() for part in parts) else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One policy as auditwheel has it, for every architecture; `symbols` is architecture → namespace → versions."""
-
-    name: str
-    version: Glibc
-    symbols: Mapping[str, Mapping[str, frozenset[str]]]
-    libraries: frozenset[str]
-    blacklist: Mapping[str, frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -226,76 +214,8 @@ def _musl(policies: Policies, version: Glibc, arch: str) -> Policy:
 @cache
 def load_policies(folder: Path | None = None) -> Policies:
     """Read auditwheel's data, without importing auditwheel; raises WainwrightError where it is absent or differs."""
-    folder = _installed() if folder is None else folder
+    folder = installed_data() if folder is None else folder
     return Policies(
-        manylinux=_read(folder / "manylinux-policy.json", "manylinux_"),
-        musllinux=_read(folder / "musllinux-policy.json", "musllinux_"),
-    )
-
-
-def _installed() -> Path:
-    spec = find_spec("auditwheel")
-    for place in (spec.submodule_search_locations or ()) if spec else ():
-        return Path(place, "policy")
-    raise WainwrightError("auditwheel is not installed", code=Exit.AUDIT, hint="python -m pip install auditwheel")
-
-
-def _read(path: Path, prefix: str) -> tuple[Entry, ...]:
-    try:
-        data = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        _differs(path, str(error))
-    if not isinstance(data, list):
-        _differs(path, "it is not a list of policies")
-    entries = [
-        _entry(path, item, prefix) for item in data if not (isinstance(item, dict) and item.get("name") == "linux")
-    ]
-    entries.sort(key=lambda entry: entry.version)
-    if not entries:
-        _differs(path, "it has no policies")
-    return tuple(entries)
-
-
-def _entry(path: Path, item: Any, prefix: str) -> Entry:
-    name = item.get("name") if isinstance(item, dict) else None
-    if not isinstance(name, str) or not name.startswith(prefix):
-        _differs(path, f"a policy is named {name!r}")
-    symbols, libraries, blacklist = (item.get(key) for key in ("symbol_versions", "lib_whitelist", "blacklist"))
-    try:
-        version = Glibc.parse(name.removeprefix(prefix))
-    except ValueError:
-        _differs(path, f"a policy is named {name!r}")
-    if not (isinstance(symbols, dict) and all(map(_is_lists, symbols.values()))):
-        _differs(path, f"symbol_versions of {name} are not lists by architecture and namespace")
-    if not (_is_names(libraries) and _is_lists(blacklist)):
-        _differs(path, f"lib_whitelist or blacklist of {name} are not lists of names")
-    if prefix == "manylinux_" and not all("GLIBC" in limits for limits in symbols.values()):
-        _differs(path, f"{name} has no limit for GLIBC")
-    return Entry(
-        name=name,
-        version=version,
-        symbols=MappingProxyType({arch: _frozen(limits) for arch, limits in symbols.items()}),
-        libraries=frozenset(libraries),
-        blacklist=_frozen(blacklist),
-    )
-
-
-def _is_names(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(name, str) for name in value)
-
-
-def _is_lists(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_is_names, value.values()))
-
-
-def _frozen(lists: dict[str, list[str]]) -> Mapping[str, frozenset[str]]:
-    return MappingProxyType({name: frozenset(values) for name, values in lists.items()})
-
-
-def _differs(path: Path, how: str) -> NoReturn:
-    raise WainwrightError(
-        f"auditwheel's policy data is not as it is known here: {how}",
-        code=Exit.AUDIT,
-        where=str(path),
-        hint="install a version of auditwheel that this version of wainwright was tested with: 'auditwheel>=6.8,<7'",
+        manylinux=read_policies(folder / "manylinux-policy.json", "manylinux_"),
+        musllinux=read_policies(folder / "musllinux-policy.json", "musllinux_"),
     )

@@ -1,0 +1,60 @@
+# ruff: noqa: INP001 - a program, not a module
+"""A coverage-guided fuzzer of the ELF reader: `python tests/fuzz/fuzz_elf.py -runs=1000000 [FOLDER]`, with atheris.
+
+Only ElfError may come out. Without a folder of seeds it begins with hand-made files of every class and byte order.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import atheris  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+with atheris.instrument_imports(include=["wainwright"]):
+    from wainwright.elf import ElfError, misaligned, read_elf
+    from wainwright.symbols import read_symbols
+
+import elves
+
+
+def one(data: bytes) -> None:
+    try:
+        elf = read_elf(data)
+        misaligned(elf)
+        read_symbols(data, elf)
+    except ElfError:
+        pass
+
+
+def seeds(folder: Path) -> None:
+    """Write the files to begin with."""
+    for bits, little, machine in ((64, True, 62), (64, False, 22), (32, True, 3), (32, False, 20)):
+        for hashed in (True, False):
+            recipe = elves.Recipe(
+                bits=bits,
+                little=little,
+                machine=machine,
+                hashed=hashed,
+                soname="libmod.so.1",
+                needed=("libc.so.6",),
+                runpath="$ORIGIN",
+                needs={"libc.so.6": ("GLIBC_2.17", "GLIBC_2.34?")},
+                definitions=("MOD_1.0",),
+                symbols={"puts": (False, False, "GLIBC_2.34"), "mod": (True, True, "MOD_1.0")},
+                interpreter="/lib/ld.so",
+                note=elves.abi_tag(3, 2, 0) + elves.gnu_property(0xC0008002, 3),
+            )
+            Path(folder, f"{bits}{little}{hashed}").write_bytes(elves.make(recipe))
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as corpus:
+        given = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
+        if not given:
+            seeds(Path(corpus))
+        atheris.Setup([*sys.argv, *([] if given else [corpus])], one)
+        atheris.Fuzz()
