@@ -13,6 +13,7 @@ import jsonschema_rs
 from wainwright.document import Document, KeyPath, Mistake
 
 SCHEMA: Final = Path(__file__).with_name("release.schema.json")
+MISNAMED: Final = "expected the key to be "
 MEANT: Final = "unknown key, did you mean "
 CLOSE: Final = 0.85  # so close that it is the likelier reading than the same key elsewhere
 
@@ -31,22 +32,24 @@ def of_schema(document: Document) -> list[Mistake]:
         mistake for error in validator.iter_errors(_json(document.data)) for mistake in _mistakes(document, error)
     ]
     # A name that cannot be is said once, and so is a key that is only spelt wrongly
-    misnamed = {one.path for one in mistakes if one.text.startswith("expected as a key ")}
+    misnamed = {one.path for one in mistakes if one.text.startswith(MISNAMED)}
     misspelt = {(*one.path[:-1], one.text[len(MEANT) : -1]) for one in mistakes if one.text.startswith(MEANT)}
     return [
         one
         for one in mistakes
-        if (one.path not in misnamed or one.text.startswith("expected as a key "))
+        if (one.path not in misnamed or one.text.startswith(MISNAMED))
         and (one.path not in misspelt or not one.text.endswith(", found nothing"))
     ]
 
 
 def guess(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
     """Give the name that was meant, if one is near enough."""
-    import difflib  # noqa: PLC0415  # wanted only when something is wrong
+    import difflib  # wanted only when something is wrong
 
     plain = {each.lower().replace("_", "-"): each for each in names}
-    close = difflib.get_close_matches(name.lower().replace("_", "-"), list(plain), n=1, cutoff=cutoff)
+    wanted = name.lower().replace("_", "-")
+    close = difflib.get_close_matches(wanted, list(plain), n=1, cutoff=cutoff)
+    close += [each for each in plain if len(wanted) > 2 and each.startswith(wanted)]
     return plain[close[0]] if close else None
 
 
@@ -88,7 +91,7 @@ def _mistakes(document: Document, error: jsonschema_rs.ValidationError) -> Itera
     elif isinstance(kind, jsonschema_rs.ValidationErrorKind.PropertyNames):
         misnamed = str(kind.error.instance)
         yield Mistake(
-            (*path, misnamed), f"expected as a key {_expected(node)}, found {found(misnamed)}{_belongs(misnamed, path)}"
+            (*path, misnamed), f"{MISNAMED}{_expected(node)}, found {found(misnamed)}{_belongs(misnamed, path)}"
         )
     elif isinstance(kind, jsonschema_rs.ValidationErrorKind.UniqueItems):
         items = document.original(path)
@@ -126,6 +129,8 @@ def _advice(node: dict[str, Any], value: Any, path: KeyPath) -> str:
     options = node.get("enum") or node.get("examples") or ()
     if isinstance(value, str) and (meant := guess(value, options)):
         return f"; did you mean {found(meant)}?"
+    if "enum" in node and any(found(option) not in node["description"] for option in options):
+        return f"; the choices are {', '.join(options)}"
     if isinstance(value, int | float) and not isinstance(value, bool) and node.get("type", "string") == "string":
         return "; write it in quotes"
     if node.get("type") == "array" and isinstance(value, str):
@@ -145,18 +150,18 @@ def _unknown(key: str, node: dict[str, Any], path: KeyPath) -> str:
         return f"unknown key{belongs}"
     if meant := guess(key, known):
         return f"{MEANT}{meant}?"
-    return f"unknown key; {_expected(node)} takes {', '.join(known)}"
+    return f"unknown key; the keys here are {', '.join(known)}"
 
 
 def _belongs(key: str, path: KeyPath) -> str:
     """Say where a key has its place, if it is one of another table: the nearest such table, or all that are as near."""
-    places = [place for place, keys in _tables() if key in keys and len(place) != len(path)]
-    if not places:
+    places = [place for place, keys in _tables() if key in keys]
+
+    def near(place: tuple[str, ...]) -> tuple[int, int]:
+        return sum(1 for ours, theirs in zip(path, place, strict=False) if theirs in {ours, "NAME"}), -len(place)
+
+    if not places or any(near(place) == (len(path), -len(path)) for place in places):
         return ""
-
-    def near(place: tuple[str, ...]) -> int:
-        return sum(1 for ours, theirs in zip(path, place, strict=False) if theirs in {ours, "NAME"})
-
     best = max(map(near, places))
     spelt = [f"[{'.'.join(place)}]" if place else "the top" for place in places if near(place) == best]
     return f"; {key} belongs under {' or '.join(spelt)}"

@@ -21,6 +21,14 @@ NAMED: Final = (
     ("images", "image", ("variants", "*", "smoke", "images", "*")),
     ("publish", "destination", ("variants", "*", "publish", "*")),
 )
+# What may be wrong in a part while others still lean on the part
+HARMLESS: Final = {
+    "backends": {"on", "off", "libraries"},
+    "images": {"python", "memory", "cpus", "time-limit", "env"},
+    "targets": {"smoke"},
+    "variants": {"backends", "glibc", "publish", "build", "libraries", "audit", "wheel", "smoke", "diff"},
+    "publish": {"simple", "max-size", "index"},
+}
 PLACEHOLDERS: Final = frozenset({"python", "out", "source"})
 
 # Two fates of one library that exclude each other, and whether a pattern of one may cover a name in the other
@@ -58,38 +66,39 @@ def of_document(document: Document, root: Path) -> list[Mistake]:
 
 def unusable(document: Document) -> Iterator[KeyPath]:
     """Give the parts that stand on something unsound, so that nothing is concluded from them."""
-    images = _spoilt(document, "images", harmless={"python", "memory", "cpus", "time-limit", "env"})
-    destinations = _spoilt(document, "publish", harmless={"simple", "max-size", "index"})
+    usable = {table: {*_usable(document, table)} for table in HARMLESS}
+    usable["images"].add(HOST)
     targets = set()
     for path, table in document.at("targets", "*"):
-        image = table.get("image")
-        if not document.is_sound(*path, "image") or image is None or image in images:
+        if path[1] in usable["targets"] and table.get("image") in usable["images"]:
             targets.add(path[1])
+        else:
             yield path
     for path, table in document.at("variants", "*"):
-        leans_on = [(*path, key) for key in ("image", "python", "arch", "local-version")]
-        leans_on.append((*path, "smoke", "images"))
-        if table.get("image") in images or not all(document.is_sound(*each) for each in leans_on):
+        is_placed = "image" not in table or table["image"] in usable["images"]
+        if path[1] not in usable["variants"] or not is_placed or not document.is_sound(*path, "smoke", "images"):
             yield path
         elif "image" not in table:
-            yield from (each for each, glibc in document.at(*map(str, path), "glibc", "*") if glibc in targets)
-    for table, _, pattern in NAMED[2:]:
-        spoilt = images if table == "images" else destinations
-        yield from (path for path, name in document.at(*pattern) if name in spoilt)
+            yield from (each for each, glibc in document.at(*map(str, path), "glibc", "*") if glibc not in targets)
+    for name, _, pattern in NAMED:
+        yield from (path for path, value in document.at(*pattern) if value not in usable[name])
 
 
-def _spoilt(document: Document, table: str, harmless: set[str]) -> set[str]:
-    """Name the parts of a table of which more is wrong than keys that other parts do not lean on."""
-    return {
-        str(path[1])
+def _usable(document: Document, table: str) -> Iterator[str]:
+    """Name the parts of a table in which nothing is wrong but keys that other parts do not lean on."""
+    spoilt = {
+        path[1]
         for path in document.unsound
-        if path[0] == table and len(path) > 1 and (len(path) == 2 or path[2] not in harmless)
+        if path[0] == table and len(path) > 1 and (len(path) == 2 or path[2] not in HARMLESS[table])
     }
+    yield from (name for name in document.names(table) if name not in spoilt)
 
 
 def _undeclared(document: Document) -> Iterator[Mistake]:
     for table, word, pattern in NAMED:
         known = document.names(table)
+        if (table,) in document.unsound:
+            continue
         for path, name in document.at(*pattern):
             if name in known or (table == "images" and name == HOST):
                 continue
@@ -117,13 +126,17 @@ def _unknown_rules(document: Document) -> Iterator[Mistake]:
 
 def _untargeted(document: Document) -> Iterator[Mistake]:
     targets = document.names("targets")
+    variants = {*_usable(document, "variants")}
+    if ("targets",) in document.unsound:
+        return
     for path, glibc in document.at("variants", "*", "glibc", "*"):
-        if glibc not in targets and "image" not in document.data["variants"][path[1]]:
-            meant = guess(glibc, targets, 0.7)
-            advice = f"did you mean {found(meant)}? Else " if meant else ""
-            lines = f'add [targets."{glibc}"] with image = "…" and smoke = ["…"], or an image to the variant'
+        if path[1] in variants and glibc not in targets and "image" not in document.data["variants"][path[1]]:
+            # Versions are alike by nature: only swapped digits are a slip of the hand
+            meant = next((each for each in targets if sorted(each) == sorted(glibc)), None)
+            add = f'add [targets."{glibc}"] with image = "…" and smoke = ["…"], or an image to the variant'
+            advice = f"did you mean {found(meant)}?" if meant else add
             names = f" ({', '.join(targets)})" if targets else ""
-            yield Mistake(path, f"expected a declared target{names}, found {found(glibc)}; {advice}{lines}")
+            yield Mistake(path, f"expected a declared target{names}, found {found(glibc)}; {advice}")
 
 
 def _project(document: Document, root: Path) -> Iterator[Mistake]:
@@ -163,7 +176,7 @@ def _destinations(document: Document) -> Iterator[Mistake]:
         for key in ("simple", "local-versions"):
             if key in table and repository is not None:
                 yield Mistake((*path, key), f"{key} is for an index given by its url, not for {found(repository)}")
-        if "index" in table and "/" not in str(repository):
+        if "index" in table and document.is_sound(*path, "index") and "/" not in str(repository):
             yield Mistake((*path, "index"), "index is for a GitHub repository; this destination is an index itself")
 
 

@@ -78,7 +78,7 @@ def _proves_nothing(document: Document, job: Job) -> Iterator[Mistake]:
     for image in job.smoke_images:
         path = _smoke_path(document, job, image)
         if _is_same(image, job.image):
-            builds = f"which builds variant {found(job.variant.name)}"
+            builds = f"which builds {f'variant {found(job.variant.name)}' if job.variant.image else 'for this target'}"
             yield Mistake(
                 path, f"expected an image other than the one that builds, found {found(image.name)}, {builds}"
             )
@@ -91,11 +91,11 @@ def _proves_nothing(document: Document, job: Job) -> Iterator[Mistake]:
 def _never_proven(document: Document, job: Job) -> Iterator[Mistake]:
     path = ("variants", job.variant.name, "publish")
     is_proven = any(not image.is_host for image in job.smoke_images)
-    is_known = job.variant.smoke.images or document.is_sound("targets", str(job.glibc), "smoke")
+    is_known = job.variant.smoke.images or document.is_sound("targets", str(job.glibc))
     if job.destinations and job.image.toolchain is None and is_known and not is_proven:
-        advice = f'add one to smoke of [targets."{job.glibc}"]'
+        place = "smoke.images" if job.variant.smoke.images else f'smoke of [targets."{job.glibc}"]'
         what = f"expected a smoke image other than {found(HOST)} for what is published, found none for {job.glibc}"
-        yield Mistake(path, f"{what}; {advice}")
+        yield Mistake(path, f"{what}; add one to {place}")
 
 
 def _refused(document: Document, job: Job) -> Iterator[Mistake]:

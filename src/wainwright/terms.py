@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import posixpath
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -108,6 +107,8 @@ class Pattern:
 
     def near_misses(self, libraries: Iterable[Outside], *, limit: int = 5) -> tuple[str, ...]:
         """Give what the writer may have meant when nothing matched: `libdep.so` is near to `libdep.so.1`."""
+        import difflib  # wanted only when something is wrong
+
         seen = {lib.real_path if self.is_path else (lib.soname or lib.name): None for lib in libraries}
         stem = _stem(posixpath.basename(self.text.rstrip("/*")))
         same = [name for name in seen if stem and _stem(posixpath.basename(name)) == stem]
