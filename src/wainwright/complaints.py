@@ -135,7 +135,7 @@ def _advice(node: dict[str, Any], value: Any, path: KeyPath) -> str:
         return "; write it in quotes"
     if node.get("type") == "array" and isinstance(value, str):
         return f"; write [{found(value)}]"
-    if node.get("type") == "boolean" and value in {"true", "false"}:
+    if node.get("type") == "boolean" and isinstance(value, str) and value in {"true", "false"}:
         return "; write it without quotes"
     if node.get("type") == "object" and path:
         return _belongs(str(path[-1]), path[:-1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from string import Formatter
-from typing import Any, Final
+from typing import Final
 
 from wainwright.complaints import found, guess
 from wainwright.document import Document, KeyPath, Mistake, spell
@@ -220,10 +220,10 @@ def _clashing_names(document: Document) -> Iterator[Mistake]:
 def _repeated_libraries(document: Document) -> Iterator[Mistake]:
     """Find one pattern twice in a list, once as a text and once as a table: the schema sees two values there."""
     for pattern in (("backends", "*", "libraries", "*"), ("variants", "*", "libraries", "*")):
-        for path, entries in document.at(*pattern):
-            seen: dict[str, Any] = {}
+        for path, _ in document.at(*pattern):
+            seen: dict[str, KeyPath] = {}
             for place, text in _entries(document, path):
-                if seen.setdefault(text, entries[place[-1]]) != entries[place[-1]]:
+                if seen.setdefault(text, place) != place:
                     yield Mistake(place, f"expected each library once, found {found(text)} again")
 
 
@@ -256,7 +256,7 @@ def _entries(document: Document, path: KeyPath) -> Iterator[tuple[KeyPath, str]]
             yield place, str(place[-1])
         elif isinstance(entry, str):
             yield place, entry
-        elif document.is_sound(*place):
+        elif "library" in entry:
             yield place, entry["library"]
 
 

@@ -49,14 +49,14 @@ class Document:
         return not any(bad[: len(path)] == path[: len(bad)] for bad in self.unsound)
 
     def at(self, *pattern: str) -> Iterator[tuple[KeyPath, Any]]:
-        """Give each part at a pattern, such as `variants * glibc *`, that is not unsound as a whole."""
+        """Give what is sound of each part at a pattern, such as `variants * glibc *`."""
         yield from self._walk((), self.data, pattern)
 
     def _walk(self, path: KeyPath, value: Any, pattern: tuple[str, ...]) -> Iterator[tuple[KeyPath, Any]]:
         if path in self.unsound:
             return
         if not pattern:
-            yield path, value
+            yield path, self._prune(path, value)
             return
         for key, part in _parts(value):
             if pattern[0] in {"*", key}:

@@ -55,8 +55,8 @@ class Outside:
     """One outside library as its build image had it.
 
     `name` as DT_NEEDED spells it, `path` as the image's loader found it there, `real_path` with every link resolved,
-    `copy` on this machine; `package` is the distribution's package that owns it and `licence` its SPDX expression or the
-    distribution's own words, where known.
+    `copy` on this machine; `package` is the distribution's package that owns it and `licence` its SPDX expression or
+    the distribution's own words, where known.
     """
 
     name: str
