@@ -54,7 +54,7 @@ class Layout(NamedTuple):
     segment: Struct
     section: Struct  # type flags address offset size info
     dynamic: Struct  # tag value
-    symbol: Struct
+    symbol: Struct  # st_name st_info st_shndx
     half: Struct
     word: Struct
     hash: Struct  # nbucket nchain
@@ -72,7 +72,7 @@ def _layout(bits: int, order: str) -> Layout:
         "IIQQ8xQQQ" if wide else "III4xIIII",
         "4xIQQQQ4xI16x" if wide else "4xIIIII4xI8x",
         "QQ" if wide else "II",
-        "IBxHQQ" if wide else "IIIBxH",
+        "IBxH16x" if wide else "I8xBxH",
         "H",
         "I",
         "II",

@@ -6,6 +6,7 @@ The table has no length of its own: the hash tables tell it, else the section he
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, repeat
 from typing import Final, NamedTuple
 
 from wainwright.elf import Elf
@@ -28,9 +29,9 @@ DT_VERDEF: Final = 0x6FFFFFFC
 DT_VERNEED: Final = 0x6FFFFFFE
 TABLES: Final = (DT_HASH, DT_STRTAB, DT_RELA, DT_REL, DT_JMPREL, DT_GNU_HASH, DT_VERSYM, DT_VERDEF, DT_VERNEED)
 SHT_DYNSYM: Final = 11
-STB_LOCAL: Final = 0
 STB_WEAK: Final = 2
 WIDE_HASHES: Final = {(22, 64), (0x9026, 64)}  # s390x and Alpha: DT_HASH is of 64-bit words
+NO_NEED: Final[tuple[str | None, str | None]] = (None, None)
 MAX_SYMBOLS: Final = 1 << 24
 MAX_NAME: Final = 1 << 16  # C++ and Rust mangle thousands of characters into one
 NAMES_SLACK: Final = 1 << 20
@@ -66,27 +67,34 @@ def read_symbols(data: bytes | memoryview, elf: Elf, *, undefined_only: bool = F
     if exact and count * size > room:
         raise ElfError(f"the dynamic symbol table has {count} symbols by its hash table, and room for {room // size}")
     names = _Names(source, tags, lenient=not exact)
-    versions = _Versions(source, elf, tags, count)
-    return tuple(_symbols(source, at, count, names, versions, undefined_only=undefined_only))
-
-
-def _symbols(  # the one loop that runs for every symbol
-    source: ElfBytes, at: int, count: int, names: _Names, versions: _Versions, *, undefined_only: bool
-) -> Iterator[Symbol]:
+    numbers = _numbers(source, tags, count)
+    needs = {need.number: (need.version, need.library) for need in elf.needs if need.number > 1}
+    own = {number: name for number, name, base in read_definitions(source, tags) if not base}
     form = source.layout.symbol
-    wide = source.bits == 64
-    rows = form.iter_unpack(source.view[at : at + count * form.size])
-    for number, row in enumerate(rows):
-        offset, info, section = (row[0], row[1], row[2]) if wide else (row[0], row[3], row[4])
-        if info >> 4 == STB_LOCAL or not offset:
+    rows = zip(form.iter_unpack(source.view[at : at + count * form.size]), numbers, strict=False)
+    found: list[Symbol] = []
+    for (offset, info, section), number in rows:
+        if info < 0x10 or not offset:  # STB_LOCAL, or no name
             continue
-        version, library = versions.get(number, defined=section != 0)
-        if undefined_only and section and library is None:
-            continue
+        version, library = needs.get(number & 0x7FFF, NO_NEED)  # the top bit hides a version that is not the default
+        if section and library is None:
+            if undefined_only:
+                continue
+            version = own.get(number & 0x7FFF)
         name = names.get(offset)
         if name is None:
-            return
-        yield Symbol(name, section != 0, info >> 4 == STB_WEAK, version, library)
+            break
+        found.append(Symbol(name, section != 0, info >> 4 == STB_WEAK, version, library))
+    return tuple(found)
+
+
+def _numbers(source: ElfBytes, tags: dict[int, int], count: int) -> Iterator[int]:
+    """Give DT_VERSYM: for each symbol the number of its version; 0 and 1 are those without."""
+    if DT_VERSYM not in tags:
+        return repeat(0, count)
+    at, room = source.locate(tags[DT_VERSYM], "the table of symbol versions")
+    table = source.view[at : at + min(2 * count, room // 2 * 2)]
+    return chain((value for (value,) in source.layout.half.iter_unpack(table)), repeat(0, count))
 
 
 class _Names:
@@ -115,32 +123,6 @@ class _Names:
         name = self._table[offset:stop].decode("utf-8", "backslashreplace")
         self._known[offset] = name
         return name
-
-
-class _Versions:
-    """DT_VERSYM: a symbol's number → the version that it has or needs."""
-
-    def __init__(self, source: ElfBytes, elf: Elf, tags: dict[int, int], count: int) -> None:
-        self._numbers: tuple[int, ...] = ()
-        self._needs: dict[int, tuple[str, str]] = {}
-        self._own: dict[int, str] = {}
-        if DT_VERSYM not in tags:
-            return
-        at, room = source.locate(tags[DT_VERSYM], "the table of symbol versions")
-        table = source.view[at : at + min(2 * count, room // 2 * 2)]
-        self._numbers = tuple(value for (value,) in source.layout.half.iter_unpack(table))
-        self._needs = {need.number: (need.version, need.library) for need in elf.needs}
-        self._own = {number: name for number, name, base in read_definitions(source, tags) if not base}
-
-    def get(self, symbol: int, *, defined: bool) -> tuple[str | None, str | None]:
-        if symbol >= len(self._numbers):
-            return None, None
-        number = self._numbers[symbol] & 0x7FFF  # the top bit hides a version that is not the default
-        if number < 2:
-            return None, None
-        if number in self._needs:
-            return self._needs[number]
-        return (self._own.get(number), None) if defined else (None, None)
 
 
 def _count(source: ElfBytes, tags: dict[int, int], most: int) -> tuple[int, bool]:
@@ -177,8 +159,8 @@ def _gnu_count(source: ElfBytes, address: int) -> int:
     last = max((value for (value,) in word.iter_unpack(table)), default=0)
     if last < max(first, 1):
         return 0
-    chain = at + 4 * buckets + 4 * (last - first)
-    for (value,) in word.iter_unpack(source.view[chain : chain + max(0, end - chain) // 4 * 4]):
+    begin = at + 4 * buckets + 4 * (last - first)
+    for (value,) in word.iter_unpack(source.view[begin : begin + max(0, end - begin) // 4 * 4]):
         last += 1
         if value & 1:
             return last
