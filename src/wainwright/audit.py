@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -54,7 +55,7 @@ def audit(
         floors = Floors(policies, arch)
         claims = _claims(claim, arch, platforms, policies)
     case = _case(name, info, inspection, platforms, claims, arch, floors, terms, tuple(libraries))
-    return _judge(case)
+    return _judge(replace(case, original_size=original.stat().st_size if original is not None else None))
 
 
 def _claims(claim: Glibc | None, arch: str | None, platforms: Platforms, policies: Policies) -> tuple[Claim, ...]:
@@ -91,11 +92,10 @@ def _case(
     needs = versioned_needs([member for member, _ in objects], resolution, floors, musl=musl)
     requires = info.metadata.requires_dist if info.metadata else ()
     top = frozenset(file.path[len(SITE) + 1 :].split("/")[0] for file in files if file.path.startswith(SITE))
-    sorter = Sorter(
-        terms, outside, allowed_names(claims, floors.policies, arch, musl=musl), map(_project, requires), top
-    )
+    allowed = allowed_names(claims, floors.policies, arch, musl=musl)
+    sorter = Sorter(terms, outside, allowed, map(_project, requires), top)
     fates = sorter.sort([(member.name, elf) for member, elf in objects], resolution)
-    measured = _measure(needs, floors, claims, arch, musl=musl)
+    measured = _measure(needs, floors, claims, highest_versions(needs, allowed), musl=musl)
     return Case(
         name=name, info=info, wheel=inspection, platforms=platforms, claims=claims, arch=arch, musl=musl, terms=terms,
         outside=outside, files=files, resolution=resolution, needs=needs, fates=fates, measured=measured,
@@ -137,18 +137,23 @@ def _installed(members: Iterable[Member], info: DistInfo) -> tuple[Loadable, ...
 
 
 def _measure(
-    needs: tuple[VersionedNeed, ...], floors: Floors, claims: tuple[Claim, ...], arch: str | None, *, musl: bool
+    needs: tuple[VersionedNeed, ...],
+    floors: Floors,
+    claims: tuple[Claim, ...],
+    versions: tuple[tuple[str, str], ...],
+    *,
+    musl: bool,
 ) -> Measured:
-    versions = highest_versions(needs)
-    if musl:
-        lowest = next((claim.tag for claim in claims if claim.libc == "musl"), None)
-        return Measured(tag=lowest or f"musllinux_1_2_{arch}", glibc=None, versions=versions)
-    counted = [need for need in needs if need.counts]
+    arch = floors.named
     if arch is None:
         return Measured(tag=None, glibc=None, versions=versions)
-    if any(need.glibc is None for need in counted):
+    if musl:
+        lowest = next((claim.tag for claim in claims if claim.libc == "musl"), f"musllinux_1_2_{arch}")
+        return Measured(tag=lowest, glibc=None, versions=versions)
+    counted = [need.glibc for need in needs if need.counts]
+    if any(glibc is None for glibc in counted):
         return Measured(tag=f"linux_{arch}", glibc=None, versions=versions)
-    glibc = max((need.glibc for need in counted if need.glibc is not None), default=floors.lowest)
+    glibc = max((glibc for glibc in counted if glibc is not None), default=floors.lowest)
     return Measured(tag=f"manylinux_{glibc.slug}_{arch}", glibc=glibc, versions=versions)
 
 

@@ -14,7 +14,7 @@ from wainwright.values import LEGACY_ALIASES, Glibc
 PLATFORM: Final = re.compile(
     r"(?:linux|(?P<libc>many|musl)linux_(?P<version>[0-9]+_[0-9]+)|(?P<legacy>manylinux[0-9]+))_(?P<arch>\w+)"
 )
-LEGACY: Final = {alias: Glibc(*version) for version, alias in LEGACY_ALIASES.items()}
+LEGACY: Final = {alias: Glibc(*version) for version, (alias, _) in LEGACY_ALIASES.items()}
 # Other names of what is the same code to the loader
 SAME: Final = {"armv6l": "armv7l", "armv8l": "armv7l", "i386": "i686", "i486": "i686", "i586": "i686"}
 RELR_GLIBC: Final = Glibc(2, 36)

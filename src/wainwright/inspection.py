@@ -110,7 +110,9 @@ def _read(archive: Archive, entry: Entry, algorithm: str, interest: Interest) ->
         read = archive.digest(entry, algorithm=algorithm, keep=keep)
     except MemberError as error:
         return Member(name=entry.name, size=entry.size, algorithm=algorithm, digest=b"", problem=error.what)
-    elf, symbols, problem = None, (), None
+    elf: Elf | None = None
+    symbols: tuple[Symbol, ...] = ()
+    problem: str | None = None
     if read.data is not None:
         try:
             elf, symbols = _elf(read.data, interest)

@@ -9,14 +9,15 @@ from typing import Final
 
 from wainwright.claims import Claim
 from wainwright.elf import Elf, VersionNeed
-from wainwright.symbols import Symbol
 from wainwright.inspection import Member
 from wainwright.policy import Policies, namespace, numbers
 from wainwright.resolution import Resolution
+from wainwright.symbols import Symbol
 from wainwright.values import Glibc
 from wainwright.verdict import Need
 
 RELR: Final = "GLIBC_ABI_DT_RELR"
+NOTHING: Final = Glibc(0, 0)
 NOWHERE: Final = Glibc(9999, 0)  # sorts above every glibc: what no policy offers
 
 
@@ -51,6 +52,7 @@ class Floors:
 
     def __init__(self, policies: Policies, arch: str | None) -> None:
         self.policies = policies
+        self.named = arch
         self.arch = arch if arch in policies.arches() else None
         self.lowest = policies.lowest(self.arch) if self.arch else Glibc(0, 0)
         self._known: dict[str, Glibc | None] = {}
@@ -79,7 +81,7 @@ class Interest:
     floors: Floors
     claims: tuple[Claim, ...]
     python: bool  # abi3: every Python symbol, needed or defined
-    seen: Glibc = Glibc(0, 0)
+    seen: Glibc = NOTHING
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, elf: Elf) -> Callable[[Symbol], bool] | None:
@@ -102,7 +104,7 @@ class Interest:
 
     def _versions(self, elf: Elf) -> frozenset[str]:
         strong = [(need.version, self.floors.of(need.version) or NOWHERE) for need in elf.needs if not need.weak]
-        highest = max((floor for _, floor in strong if floor != NOWHERE), default=Glibc(0, 0))
+        highest = max((floor for _, floor in strong if floor != NOWHERE), default=NOTHING)
         wanted = {
             version
             for version, floor in strong
@@ -164,11 +166,11 @@ def _by_version(symbols: tuple[Symbol, ...]) -> dict[str, list[str]]:
     return {version: sorted(dict.fromkeys(names)) for version, names in named.items()}
 
 
-def highest_versions(needs: Iterable[VersionedNeed]) -> tuple[tuple[str, str], ...]:
-    """Give the highest version of each namespace that is needed from outside; numbers before words."""
+def highest_versions(needs: Iterable[VersionedNeed], libraries: frozenset[str]) -> tuple[tuple[str, str], ...]:
+    """Give the highest version of each namespace that is needed from these libraries; numbers before words."""
     best: dict[str, tuple[tuple[int, ...], str]] = {}
     for need in needs:
-        if not need.counts:
+        if not need.counts or need.library not in libraries:
             continue
         name, rest = namespace(need.version)
         if rest:

@@ -5,26 +5,62 @@ from __future__ import annotations
 from typing import Final
 
 from wainwright.case import Rule
-from wainwright.rules import libraries, objects
+from wainwright.rules import archives, distinfo, libraries, objects, python, terms
 from wainwright.verdict import Severity
 
+WARNING: Final = Severity.WARNING
+NOTE: Final = Severity.NOTE
+
 RULES: Final = (
+    # what the machine must offer
     Rule(name="symbol-version", check=libraries.symbol_version),
     Rule(name="private-symbol", check=libraries.private_symbol),
     Rule(name="packed-relocations", check=objects.packed_relocations),
-    Rule(name="musl-packed-relocations", check=objects.musl_packed_relocations, severity=Severity.NOTE),
+    Rule(name="isa", check=objects.isa),
+    Rule(name="abi3", check=python.abi3),
+    Rule(name="weak-need", check=terms.weak_needs, severity=NOTE),
+    Rule(name="musl-packed-relocations", check=objects.musl_packed_relocations, severity=NOTE),
+    # libraries
     Rule(name="missing-library", check=libraries.missing_library),
     Rule(name="unreachable-library", check=libraries.unreachable_library),
     Rule(name="forbidden-library", check=libraries.forbidden_library),
-    Rule(name="identical-libraries", check=libraries.identical_libraries, severity=Severity.WARNING),
+    Rule(name="needs-without-library", check=objects.needs_without_library),
+    Rule(name="bundle", check=terms.bundle),
+    Rule(name="keep-name", check=terms.keep_name),
+    Rule(name="provided-by", check=terms.provided_by),
+    Rule(name="unmatched-pattern", check=terms.unmatched_pattern),
+    Rule(name="identical-libraries", check=libraries.identical_libraries, severity=WARNING),
+    Rule(name="hidden-needs", check=terms.hidden_needs, severity=NOTE),
+    Rule(name="guessed-provider", check=terms.guessed_provider, severity=NOTE),
+    # each native member
+    Rule(name="foreign-architecture", check=distinfo.foreign_architecture),
+    Rule(name="purelib-elf", check=distinfo.purelib_elf),
+    Rule(name="purelib-elf", check=distinfo.purelib_library, severity=WARNING),
     Rule(name="executable-stack", check=objects.executable_stack),
-    Rule(name="unmarked-stack", check=objects.unmarked_stack, severity=Severity.WARNING),
-    Rule(name="static-tls", check=objects.static_tls, severity=Severity.WARNING),
-    Rule(name="absolute-rpath", check=objects.absolute_rpath, severity=Severity.WARNING),
+    Rule(name="unmarked-stack", check=objects.unmarked_stack, severity=WARNING),
     Rule(name="segment-alignment", check=objects.segment_alignment),
-    Rule(name="page-size", check=objects.page_size, severity=Severity.WARNING),
+    Rule(name="page-size", check=objects.page_size, severity=WARNING),
     Rule(name="broken-elf", check=objects.broken_elf),
     Rule(name="debug-file", check=objects.debug_file),
-    Rule(name="needs-without-library", check=objects.needs_without_library),
-    Rule(name="isa", check=objects.isa),
+    Rule(name="static-tls", check=objects.static_tls, severity=WARNING),
+    Rule(name="absolute-rpath", check=objects.absolute_rpath, severity=WARNING),
+    # names and dist-info
+    Rule(name="tag-mismatch", check=distinfo.tag_mismatch),
+    Rule(name="name-mismatch", check=distinfo.name_mismatch),
+    Rule(name="name-mismatch", check=distinfo.unnormalised_name, severity=WARNING),
+    Rule(name="dist-info", check=distinfo.dist_info),
+    Rule(name="record-mismatch", check=distinfo.record_mismatch),
+    Rule(name="compressed-tag", check=distinfo.compressed_tag, severity=NOTE),
+    Rule(name="no-native-code", check=distinfo.no_native_code, severity=NOTE),
+    Rule(name="unjudged-tag", check=terms.unjudged_tag, severity=NOTE),
+    # the archive
+    Rule(name="broken-member", check=archives.broken_member),
+    Rule(name="archive-mismatch", check=archives.archive_mismatch),
+    Rule(name="duplicate-member", check=archives.duplicate_member),
+    Rule(name="symlink-member", check=archives.symlink_member),
+    Rule(name="unsafe-name", check=archives.unsafe_name),
+    # what the variant asks for
+    Rule(name="wheel-contents", check=terms.wheel_contents),
+    Rule(name="max-size", check=terms.max_size),
+    Rule(name="growth", check=terms.growth, severity=WARNING),
 )

@@ -23,13 +23,12 @@ PRIVATE: Final = "GLIBC_PRIVATE"
 DRIVERS: Final = (
     "libcuda.so*", "libcudadebugger.so*", "libnvidia-*.so*", "libnvcuvid.so*", "libnvoptix.so*", "libvulkan.so*",
     "libGL.so.1*", "libGLX.so.0*", "libGLdispatch.so.0*", "libOpenGL.so.0*", "libEGL.so.1*", "libGLX_*.so*",
-    "libEGL_*.so*", "libdrm.so.2*", "libdrm_*.so*",
+    "libEGL_*.so*",
 )  # fmt: skip
-DRIVER_FALSE_FRIENDS: Final = ("libnvidia-ml-stub*",)
 
 
-# PEP 600: a wheel may depend on symbol versions "only if they are available" in the glibc of its tag; PEP 513 for the other
-# namespaces: "GLIBC <= …, CXXABI <= …, GLIBCXX <= …, GCC <= …".
+# PEP 600: a wheel may depend on symbol versions "only if they are available" in the glibc of its tag; PEP 513 for the
+# other namespaces: "GLIBC <= …, CXXABI <= …, GLIBCXX <= …, GCC <= …".
 def symbol_version(case: Case) -> Iterator[Finding]:
     for need in case.needs:
         if need.weak or need.version == RELR:
@@ -71,7 +70,7 @@ def _named(need: VersionedNeed) -> str:
 
 
 def _inside(case: Case, need: VersionedNeed) -> Iterator[Finding]:
-    """glibc, match_symbol: a library with version definitions must define the one that is needed."""  # noqa: D403
+    """glibc, match_symbol: a library with version definitions must define the one that is needed."""
     provider = case.wheel.by_name[need.provider or ""].elf
     if provider is None or not provider.definitions or need.version in provider.definitions:
         return
@@ -82,8 +81,8 @@ def _inside(case: Case, need: VersionedNeed) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-# glibc manual, symbol versions: GLIBC_PRIVATE is for symbols "only to be used by the libraries of glibc itself". PEP 513
-# blacklists symbols that some distributions' libz and libc lack.
+# glibc manual, symbol versions: GLIBC_PRIVATE is for symbols "only to be used by the libraries of glibc itself". PEP
+# 513 blacklists symbols that some distributions' libz and libc lack.
 def private_symbol(case: Case) -> Iterator[Finding]:
     for need in case.needs:
         if need.version == PRIVATE and need.counts and case.claims:

@@ -20,8 +20,8 @@ LOADER: Final = re.compile(r"ld-linux.*\.so\.[0-9]+|ld64\.so\.[12]|ld\.so\.1|ld-
 ALWAYS_LOADED: Final = frozenset({"libc.so.6"})
 
 
-# PEP 513 on ELF: "executable stack"; glibc 2.41's NEWS: dlopen "no longer makes the stack executable if a shared library
-# requires it", so that loading fails.
+# PEP 513 on ELF: "executable stack"; glibc 2.41's NEWS: dlopen "no longer makes the stack executable if a shared
+# library requires it", so that loading fails.
 def executable_stack(case: Case) -> Iterator[Finding]:
     for member, elf in case.objects():
         if elf.executable_stack:
@@ -59,8 +59,8 @@ def static_tls(case: Case) -> Iterator[Finding]:
             )
 
 
-# ld.so(8): "$ORIGIN … expands to the directory containing the program or shared object". Any other folder belongs to the
-# machine that built the wheel.
+# ld.so(8): "$ORIGIN … expands to the directory containing the program or shared object". Any other folder belongs to
+# the machine that built the wheel.
 def absolute_rpath(case: Case) -> Iterator[Finding]:
     for member, elf in case.objects():
         strange = [entry for entry in dict.fromkeys((*elf.rpath, *elf.runpath)) if not _stays(entry)]
@@ -77,8 +77,8 @@ def _stays(entry: str) -> bool:
     return entry.startswith(("$ORIGIN", "${ORIGIN}"))
 
 
-# glibc 2.36 NEWS: "Support for DT_RELR relative relocation format has been added to glibc"; an older loader does not know
-# the tag and leaves the pointers unrelocated.
+# glibc 2.36 NEWS: "Support for DT_RELR relative relocation format has been added to glibc"; an older loader does not
+# know the tag and leaves the pointers unrelocated.
 def packed_relocations(case: Case) -> Iterator[Finding]:
     short = [claim for claim in case.claims if not claim.relocates_packed]
     for member, elf in case.objects():
@@ -164,7 +164,8 @@ def debug_file(case: Case) -> Iterator[Finding]:
             )
 
 
-# glibc, _dl_check_map_versions: every file of DT_VERNEED is looked up among the loaded objects, "assert (needed != NULL)".
+# glibc, _dl_check_map_versions: every file of DT_VERNEED is looked up among the loaded objects, "assert (needed !=
+# NULL)".
 def needs_without_library(case: Case) -> Iterator[Finding]:
     for member, elf in case.objects():
         reached = set(_closure(case, member.name, elf))
@@ -200,8 +201,8 @@ def _closure(case: Case, member: str, elf: Elf) -> Iterator[str]:
                     waiting.append((provider, found))
 
 
-# x86-64 psABI, micro-architecture levels: GNU_PROPERTY_X86_ISA_1_NEEDED names what the loader must find, glibc since 2.33:
-# "CPU ISA level is lower than required". PEP 600 wheels run on the architecture's baseline.
+# x86-64 psABI, micro-architecture levels: GNU_PROPERTY_X86_ISA_1_NEEDED names what the loader must find, glibc since
+# 2.33: "CPU ISA level is lower than required". PEP 600 wheels run on the architecture's baseline.
 def isa(case: Case) -> Iterator[Finding]:
     allowed = level(case.terms.isa)
     for member, elf in case.objects():

@@ -1,0 +1,140 @@
+"""`wainwright audit`, `retag` and `diff`: the command line for wheels at hand, without any release.toml."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from wainwright.errors import Exit, WainwrightError
+from wainwright.values import Glibc
+
+if TYPE_CHECKING:
+    from wainwright.terms import Terms
+    from wainwright.verdict import Verdict
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports a bad argument as every other mistake is reported: one error, one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise WainwrightError(message, hint=f"{self.prog} --help")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one command and give its exit code; raises WainwrightError for bad arguments."""
+    try:
+        arguments = _parser().parse_args(list(argv))
+    except SystemExit as finished:  # --help
+        return finished.code if isinstance(finished.code, int) else Exit.RIGHT
+    run = {"audit": _audit}[arguments.command]
+    return run(arguments)
+
+
+def _parser() -> _Parser:
+    parser = _Parser(prog="wainwright", description="Wheels at hand: judge, rename, compare.", allow_abbrev=False)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_audit(commands)
+    return parser
+
+
+def _add_audit(commands: argparse._SubParsersAction[_Parser]) -> None:
+    audit = commands.add_parser(
+        "audit",
+        help="whether wheels run where their tags say",
+        description="Judge wheels: exit 0 when each keeps its claim, 1 on a violation, 2 when one cannot be read.",
+        allow_abbrev=False,
+    )
+    audit.add_argument("wheels", nargs="+", type=Path, metavar="WHEEL")
+    audit.add_argument("--glibc", type=_glibc, metavar="2.17", help="the claim, in the stead of the wheel's own tags")
+    audit.add_argument(
+        "--exclude", action="append", default=[], metavar="PATTERN",
+        help="a library left to the user's machine, by soname; may be repeated; one that matches nothing is an error",
+    )  # fmt: skip
+    audit.add_argument("--allow", action="append", default=[], type=_rule, metavar="RULE", help="only warn of this")
+    audit.add_argument("--deny", action="append", default=[], type=_rule, metavar="RULE", help="a violation here")
+    audit.add_argument("--json", action="store_true", help="print the verdicts as JSON, and nothing else")
+
+
+def _glibc(text: str) -> Glibc:
+    try:
+        return Glibc.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _rule(text: str) -> str:
+    from wainwright.rules import RULES
+
+    names = sorted({rule.name for rule in RULES})
+    if text not in names:
+        import difflib
+
+        near = difflib.get_close_matches(text, names, n=3)
+        raise argparse.ArgumentTypeError(
+            f"there is no rule {text!r}; {'near are' if near else 'there are'} {', '.join(near or names)}"
+        )
+    return text
+
+
+def _audit(arguments: argparse.Namespace) -> int:
+    from wainwright.archive import ArchiveError
+    from wainwright.audit import audit
+
+    verdicts: list[Verdict] = []
+    errors: list[tuple[str, str]] = []
+    for wheel in arguments.wheels:
+        try:
+            verdicts.append(audit(wheel, claim=arguments.glibc, terms=_terms(arguments)))
+        except ArchiveError as error:
+            errors.append((wheel.name, str(error)))
+    verdicts = _matched_elsewhere(verdicts)
+    _show(verdicts, errors, as_json=arguments.json)
+    if errors:
+        return Exit.USAGE
+    return Exit.RIGHT if all(verdict.ok for verdict in verdicts) else Exit.FELL_SHORT
+
+
+def _terms(arguments: argparse.Namespace) -> Terms:
+    from wainwright.terms import Pattern, Terms
+
+    return Terms(
+        exclude=tuple(Pattern(text) for text in dict.fromkeys(arguments.exclude)),
+        allow=frozenset(arguments.allow),
+        deny=frozenset(arguments.deny),
+    )
+
+
+def _matched_elsewhere(verdicts: list[Verdict]) -> list[Verdict]:
+    """Of several wheels, a pattern need match in one alone."""
+    from dataclasses import replace
+
+    matched = {pattern for verdict in verdicts for pattern, names in verdict.matched if names}
+    return [
+        replace(
+            verdict,
+            violations=tuple(
+                found
+                for found in verdict.violations
+                if found.rule != "unmatched-pattern" or found.library not in matched
+            ),
+        )
+        for verdict in verdicts
+    ]
+
+
+def _show(verdicts: list[Verdict], errors: list[tuple[str, str]], *, as_json: bool) -> None:
+    if as_json:
+        import json
+
+        from wainwright.verdict import document
+
+        print(json.dumps(document(verdicts, errors), indent=2))
+    else:
+        from wainwright.rendering import render
+
+        print("\n\n".join(render(verdict) for verdict in verdicts))
+    for _, message in errors:
+        print(f"error: {message}", file=sys.stderr)

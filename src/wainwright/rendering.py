@@ -1,0 +1,147 @@
+"""A verdict as text for a person: what was measured and what set it, libraries by fate, and what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from wainwright.verdict import Finding, Need, Verdict
+
+MOST_SYMBOLS = 8
+MOST_MEMBERS = 4
+FATES = {
+    "inside": "inside",
+    "policy": "by policy",
+    "excluded": "excluded",
+    "provided": "provided",
+    "missing": "missing",
+}
+
+
+def render(verdict: Verdict) -> str:
+    """Give the whole report on one wheel, without a trailing line end."""
+    lines = [verdict.wheel, *_measured(verdict)]
+    for title, part in (
+        ("above the claim", list(_tree(verdict))),
+        ("libraries", list(_libraries(verdict))),
+        ("patterns", list(_patterns(verdict))),
+        ("lower tags", list(_ladder(verdict))),
+        ("violations", list(_findings(verdict.violations))),
+        ("warnings", list(_findings(verdict.warnings))),
+        ("notes", list(_findings(verdict.notes))),
+    ):
+        if part:
+            lines.append(f"  {title}")
+            lines += [f"    {line}" for line in part]
+    lines.append(f"  {_conclusion(verdict)}")
+    return "\n".join(lines)
+
+
+def _measured(verdict: Verdict) -> Iterator[str]:
+    yield f"  claims    {', '.join(verdict.claimed) or 'nothing'}"
+    versions = ", ".join(f"{name} {version}" for name, version in verdict.measured.versions)
+    if verdict.arch is None:
+        yield "  measured  no native code"
+        return
+    yield f"  measured  {verdict.measured.tag}" + (f" ({versions})" if versions else "")
+    for need in _members(verdict.floor):
+        yield f"    set by  {need}"
+
+
+def _members(needs: Iterable[Need]) -> Iterator[str]:
+    """Group needs by library and namespace: a line for the highest version of each, with the members that need it."""
+    grouped: dict[tuple[str, str], list[Need]] = {}
+    for need in needs:
+        grouped.setdefault((need.library, need.version.partition("_")[0]), []).append(need)
+    for (library, _), group in grouped.items():
+        version = max((need.version for need in group), key=_numbers)
+        symbols = sorted({symbol for need in group for symbol in need.symbols})
+        members = _some(sorted({need.member for need in group}), MOST_MEMBERS)
+        yield f"{version} of {library}{_of(symbols)}: {members}"
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.partition("_")[2].split(".") if part.isdigit())
+
+
+def _of(symbols: list[str]) -> str:
+    return f" ({_some(symbols, MOST_SYMBOLS)})" if symbols else ""
+
+
+def _some(names: list[str], most: int) -> str:
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def _tree(verdict: Verdict) -> Iterator[str]:
+    """Give member → library → version → symbols for what is above the claim."""
+    above = [found for found in verdict.violations if found.rule in {"symbol-version", "private-symbol"}]
+    member = library = None
+    for found in above:
+        if found.member != member:
+            member, library = found.member, None
+            yield f"{member}"
+        if found.library != library:
+            library = found.library
+            yield f"  {library}"
+        yield f"    {found.version or 'without a version'}  {_some(list(found.symbols), MOST_SYMBOLS)}".rstrip()
+
+
+def _libraries(verdict: Verdict) -> Iterator[str]:
+    fates = verdict.libraries.to_json()
+    for fate, title in FATES.items():
+        names = fates[fate]
+        if fate == "missing":
+            for name in names:
+                yield f"{title:<10}{name}, needed by {_some(list(verdict.libraries.who_needs(name)), MOST_MEMBERS)}"
+        elif names:
+            yield f"{title:<10}{', '.join(names)}"
+
+
+def _patterns(verdict: Verdict) -> Iterator[str]:
+    for pattern, names in verdict.matched:
+        yield f"{pattern} matched {', '.join(names) or 'nothing'}"
+
+
+def _ladder(verdict: Verdict) -> Iterator[str]:
+    """Say what stands between the wheel and each lower tag, from the measured one down."""
+    for name in verdict.libraries.missing:
+        yield f"any tag: {name} is missing"
+    unmet = [need for need in verdict.needs if need.glibc is None]
+    for line in _members(unmet):
+        yield f"any tag: {line}"
+    floors = sorted({need.glibc for need in verdict.needs if need.glibc is not None}, reverse=True)
+    for floor in floors:
+        yield f"below manylinux_{floor.slug}_{verdict.arch}"
+        for line in _members(need for need in verdict.needs if need.glibc == floor):
+            yield f"  {line}"
+
+
+def _findings(findings: tuple[Finding, ...]) -> Iterator[str]:
+    told: set[str] = set()
+    above = sum(found.rule == "symbol-version" for found in findings)
+    if above:
+        yield f"symbol-version: {above} needs above the claim, as listed"
+    for found in findings:
+        if found.rule == "symbol-version":
+            continue
+        where = f"{found.member}: " if found.member else ""
+        yield f"{found.rule}: {where}{found.message}"
+        if found.hint and found.hint not in told:
+            told.add(found.hint)
+            yield f"  hint: {found.hint}"
+
+
+def _conclusion(verdict: Verdict) -> str:
+    count = len(verdict.violations)
+    if count:
+        falls = f"falls short: {count} violation{'s' if count > 1 else ''}"
+        return (
+            f"{falls}; the lowest tag that fits its symbols is {verdict.measured.tag}"
+            if verdict.measured.tag
+            else falls
+        )
+    if not verdict.claimed:
+        return "claims nothing that could be broken" if verdict.arch else "right"
+    if verdict.measured.glibc is not None and verdict.measured.tag not in verdict.claimed:
+        return f"keeps its claim; the lowest tag that fits is {verdict.measured.tag}"
+    return "keeps its claim"

@@ -1,0 +1,64 @@
+"""Rules about Python's own symbols: a wheel for the stable ABI keeps to what its oldest Python had."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Final
+
+from wainwright.case import Case
+from wainwright.verdict import Finding
+
+PYTHON_TAG: Final = re.compile(r"cp3([0-9]+)")
+ONE_PYTHON: Final = re.compile(r"\.cpython-3[0-9]+[a-z]*-")  # for that Python alone, whatever the tag is
+MOST_NAMED: Final = 8
+
+
+@cache
+def _added() -> dict[str, tuple[int, int]]:
+    """Give each symbol of the stable ABI with the Python that brought it."""
+    from abi3info import DATAS, FUNCTIONS  # type: ignore[import-untyped]
+
+    added = {symbol.name: (data.added.major, data.added.minor) for symbol, data in DATAS.items()}
+    added.update({symbol.name: (found.added.major, found.added.minor) for symbol, found in FUNCTIONS.items()})
+    return added
+
+
+# PEP 384: "a stable ABI that is guaranteed to be available for the lifetime of Python 3"; C API documentation: each
+# symbol is "Part of the Stable ABI since version X". PEP 425: cp311-abi3 promises Python 3.11 and every later one.
+def abi3(case: Case) -> Iterator[Finding]:
+    minors = [int(match[1]) for match in map(PYTHON_TAG.fullmatch, case.name.pythons) if match]
+    if "abi3" not in case.name.abis or not minors:
+        return
+    oldest = (3, min(minors))
+    added = _added()
+    own = {symbol.name for member in case.wheel.members for symbol in member.symbols if symbol.defined}
+    for member, _ in case.objects():
+        if ONE_PYTHON.search(posixpath.basename(member.name)):
+            continue
+        newer: dict[str, tuple[int, int]] = {}
+        foreign: list[str] = []
+        for symbol in member.symbols:
+            name = symbol.name
+            if symbol.defined or symbol.weak or name in own or not name.startswith(("Py", "_Py")):
+                continue
+            since = added.get(name)
+            if since is None:
+                foreign.append(name)
+            elif since > oldest:
+                newer[name] = since
+        if newer:
+            told = ", ".join(f"{name} (3.{since[1]})" for name, since in sorted(newer.items())[:MOST_NAMED])
+            yield _finding(member.name, tuple(sorted(newer)), f"it needs {told}, newer than Python 3.{oldest[1]}")
+        if foreign:
+            told = ", ".join(sorted(foreign)[:MOST_NAMED])
+            yield _finding(member.name, tuple(sorted(foreign)), f"it needs {told}, not part of the stable ABI")
+
+
+def _finding(member: str, symbols: tuple[str, ...], message: str) -> Finding:
+    return Finding(
+        rule="abi3", member=member, symbols=symbols, message=message,
+        hint="define Py_LIMITED_API as the oldest Python of the tag for every source file, or raise the tag",
+    )  # fmt: skip
