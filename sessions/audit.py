@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
@@ -17,6 +17,7 @@ from wainwright.errors import Exit, WainwrightError
 from wainwright.graft import graft
 from wainwright.planning import Job
 from wainwright.rendering import render
+from wainwright.receipts import plain
 from wainwright.retag import retag
 from wainwright.run import Run
 from wainwright.sessions.build import LIBRARIES
@@ -46,12 +47,12 @@ def _pieces(pipeline: Pipeline, job: Job, names: Names) -> Sequence[Piece]:
         )
     inputs = {
         "stage": "audit",
-        "wheel": str(built.wheel),
+        "wheel": built.wheel,
         "build": built.inputs,
-        "terms": asdict(job.terms),
+        "terms": job.terms,
         "mode": job.variant.audit.mode,
         "local-version": job.variant.local_version,
-        "glibc": str(job.glibc),
+        "glibc": job.glibc,
         "auditwheel": version("auditwheel"),
     }
     piece = Piece(
@@ -107,7 +108,7 @@ def _prepare(
             run=run,
             log=log,
         )
-        source, grafted = done.path, [asdict(each) for each in done.libraries]
+        source, grafted = done.path, [plain(each) for each in done.libraries]
     platforms = job.glibc.platforms(job.arch)
     return retag(source, folder, platforms=platforms, local_version=job.variant.local_version), grafted
 
@@ -124,7 +125,7 @@ def _hold(job: Job, verdict: Verdict, before: Verdict) -> None:
         what,
         code=Exit.AUDIT,
         where=f"job {job.id}",
-        details=tuple(render(verdict)),
+        details=tuple(render(verdict).splitlines()),
         hint=f"as built it measured {before.measured.tag}; build it in an older image, or raise the glibc of "
         f"variants.{job.variant.name}",
     )

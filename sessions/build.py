@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 from wainwright.collecting import collect
@@ -65,11 +65,12 @@ def _piece(pipeline: Pipeline, job: Job, standing: Standing) -> Piece:
         "stage": "build",
         "source": pipeline.source.digest,
         "tag": pipeline.version,
-        "build": asdict(job.variant.build) | {"env": dict(job.env)},
-        "image": {"name": job.image.name, "engine": standing.engine, "env": dict(job.image.env)},
+        "build": job.variant.build,
+        "image": {"name": job.image.name, "engine": standing.engine, "env": job.image.env},
         "zig": ZIG_VERSION if standing.toolchain else None,
-        "python": str(job.python),
-        "glibc": str(job.glibc),
+        "env": job.env,
+        "python": job.python,
+        "glibc": job.glibc,
         "arch": job.arch,
         "keeps-tag": job.variant.audit.mode == "check",
     }

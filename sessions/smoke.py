@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -55,11 +54,11 @@ def _pieces(pipeline: Pipeline, job: Job, image: Image) -> Sequence[Piece]:
         inputs={
             "stage": "smoke",
             "audit": audited.inputs,
-            "wheel": str(audited.wheel),
-            "smoke": asdict(job.variant.smoke),
+            "wheel": audited.wheel,
+            "smoke": job.variant.smoke,
             "backends": job.variant.backends,
-            "image": {"name": image.name, "engine": standing.engine, "env": dict(image.env)},
-            "python": str(job.python),
+            "image": {"name": image.name, "engine": standing.engine, "env": image.env},
+            "python": job.python,
         },
         folder=folder,
         source=audited.wheel,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from wainwright import __version__
 from wainwright.errors import Exit, WainwrightError
-from wainwright.receipts import Artifact, Receipt, digest_of
+from wainwright.receipts import Artifact, Receipt, digest_of, plain
 from wainwright.run import interruptible
 from wainwright.sessions.pipeline import Pipeline, say, tell, translated
 from wainwright.sessions.progress import Progress
@@ -75,7 +75,7 @@ def carry_out(pipeline: Pipeline, stage: str, pieces: Sequence[Piece]) -> None:
             pool.shutdown(cancel_futures=True)
     if pipeline.options.json:
         receipts = [pipeline.receipts.read(piece.job, piece.stage, piece.key) for piece in pieces]
-        tell({"stage": stage, "receipts": [asdict(receipt) for receipt in receipts if receipt]})
+        tell({"stage": stage, "receipts": [plain(receipt) for receipt in receipts if receipt]})
     failures = [error for error in results if error is not None]
     if failures:
         raise merged(failures)

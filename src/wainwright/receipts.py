@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -74,9 +74,22 @@ class Receipt:
 
 
 def digest_of(parts: Mapping[str, Any]) -> str:
-    """Give the sha256 (hex) over the canonical JSON of `parts`; the order of keys does not matter."""
-    text = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=str)
+    """Give the sha256 (hex) over the canonical JSON of `parts`; the order of keys and of sets does not matter."""
+    text = json.dumps(plain(parts), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def plain(value: Any) -> Any:
+    """Give values, dataclasses and mappings among them, as JSON knows them."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(plain, value))
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in value]
+    return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +117,7 @@ class Receipts:
         """Write a receipt whole or not at all."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.path(receipt.job, receipt.stage, image)
-        text = json.dumps({"version": FORMAT, **asdict(receipt)}, indent=2, sort_keys=True, default=str)
+        text = json.dumps({"version": FORMAT, **plain(receipt)}, indent=2, sort_keys=True)
         replace_text(path, text + "\n")
 
     def remove(self, job: str, stage: str, image: str = "") -> None:

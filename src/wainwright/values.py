@@ -9,7 +9,13 @@ from functools import total_ordering
 from typing import Final
 
 # PEP 600: manylinux_${GLIBCMAJOR}_${GLIBCMINOR}_${ARCH}; PEP 656: musllinux_${MUSLMAJOR}_${MUSLMINOR}_${ARCH}
-LEGACY_ALIASES: Final = {(2, 5): "manylinux1", (2, 12): "manylinux2010", (2, 17): "manylinux2014"}
+# The names before PEP 600, which older pips alone know, and the architectures that each was defined for.
+_INTEL: Final = ("x86_64", "i686")
+LEGACY_ALIASES: Final = {
+    (2, 5): ("manylinux1", _INTEL),  # PEP 513
+    (2, 12): ("manylinux2010", _INTEL),  # PEP 571
+    (2, 17): ("manylinux2014", (*_INTEL, "aarch64", "armv7l", "ppc64", "ppc64le", "s390x")),  # PEP 599
+}
 
 
 @total_ordering
@@ -41,9 +47,9 @@ class Glibc:
 
     def platforms(self, arch: str) -> tuple[str, ...]:
         """Give the platform tags of this floor, the legacy alias first, as auditwheel orders them in a filename."""
-        alias = LEGACY_ALIASES.get((self.major, self.minor))
+        alias, arches = LEGACY_ALIASES.get((self.major, self.minor), ("", ()))
         perennial = f"manylinux_{self.slug}_{arch}"
-        return (f"{alias}_{arch}", perennial) if alias else (perennial,)
+        return (f"{alias}_{arch}", perennial) if arch in arches else (perennial,)
 
 
 @total_ordering

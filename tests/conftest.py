@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+def _engine() -> bool:
+    return any(
+        shutil.which(engine) and subprocess.run([engine, "info"], capture_output=True, check=False).returncode == 0
+        for engine in ("docker", "podman")
+    )
+
+
+NEEDS = {"engine": _engine, "npm": lambda: bool(shutil.which("node") and shutil.which("npm"))}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what this machine cannot run, and say so; where CI is set it is run, and fails."""
+    if os.environ.get("CI"):
+        return
+    for marker, there in NEEDS.items():
+        marked = [item for item in items if item.get_closest_marker(marker)]
+        if marked and not there():
+            for item in marked:
+                item.add_marker(pytest.mark.skip(reason=f"this machine has no {marker}"))
+
+
+@pytest.fixture(autouse=True)
+def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Keep what a developer's shell says out of the tests."""
+    for name in ("SOURCE_DATE_EPOCH", "LD_LIBRARY_PATH", "WAINWRIGHT_ENGINE", "WAINWRIGHT_KEEP"):
+        monkeypatch.delenv(name, raising=False)
+    here = Path.cwd()
+    yield
+    assert Path.cwd() == here

@@ -1,0 +1,204 @@
+"""The way from release.toml to proven wheels, walked as a user does, on the host with zig."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+from projects import RELEASE, Project
+
+from wainwright.errors import Exit
+
+pytestmark = pytest.mark.network  # zig comes from the index, once
+
+TAG = "manylinux2014_x86_64.manylinux_2_17_x86_64"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "demo")
+
+
+def receipt(project: Project, name: str) -> dict[str, object]:
+    data: dict[str, object] = json.loads(next((project.root / "wheelhouse/receipts").glob(f"{name}.json")).read_text())
+    return data
+
+
+def test_one_command_leaves_a_proven_wheel_and_a_second_does_nothing(project: Project) -> None:
+    first = project.run("smoke")
+    assert first.returncode == 0, first.stderr
+    (wheel,) = project.wheels
+    assert wheel.endswith(f"-{TAG}.whl")
+    assert wheel.startswith("demo-1.0-cp3")
+    build, audit, smoke = (receipt(project, f"full-*.{stage}") for stage in ("build", "audit", "smoke.host"))
+    assert audit["source"] == build["wheel"]
+    assert smoke["source"] == audit["wheel"]
+    assert all(each["passed"] and each["publishable"] for each in (build, audit, smoke))
+    assert project.leftovers == []
+    second = project.run("smoke")
+    assert second.returncode == 0
+    assert [line.rpartition(": ")[2] for line in second.stderr.splitlines()] == ["unchanged"] * 3
+
+
+def test_a_stamp_that_the_build_set_is_not_believed(project: Project) -> None:
+    project.build_env(PLATFORM="manylinux_2_5_x86_64")
+    assert project.run("audit_2_17").returncode == 0
+    assert project.wheels[0].endswith(f"-{TAG}.whl")
+    with zipfile.ZipFile(next(project.root.glob("wheelhouse/full/*.whl"))) as wheel:
+        tags = [line for line in wheel.read("demo-1.0.dist-info/WHEEL").decode().splitlines() if line.startswith("Tag")]
+    assert sorted(tag.rpartition("-")[2] for tag in tags) == sorted(TAG.split("."))
+    built = next(path.name for path in project.root.glob("dist/full-*/*.whl"))
+    assert built.endswith("-linux_x86_64.whl")
+
+
+def test_an_edit_does_again_what_depends_on_it(project: Project) -> None:
+    assert project.run("smoke").returncode == 0
+    project.edit('import = ["demo"]', 'import = ["demo", "json"]')
+    lines = project.run("smoke")
+    assert lines.returncode == 7, lines.stderr  # json is not in the wheel
+    assert "json was imported from" in lines.stderr
+    project.edit('import = ["demo", "json"]', 'import = ["demo"]\nimages = ["host"]')
+    project.edit("[variants.full.smoke]", '[variants.full.audit]\nmode = "retag"\n[variants.full.smoke]')
+    told = project.run("smoke").stderr
+    assert "build full" in told
+    assert "build full-2_17" in told
+    assert [line.rpartition(": ")[2] for line in told.splitlines() if line.startswith("build")] == ["unchanged"]
+    assert "audit full" in told
+    project.write("mod.c", "void *PyInit_mod(void) { return 1 ? 0 : (void *)1; }")
+    told = project.run("build", "--dry-run").stderr
+    assert "would run" in told
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        ({"MAKE": "fail"}, ["the compiler said no", "the whole log is"]),
+        ({"MAKE": "none"}, ["exactly one wheel", "left no wheel"]),
+        ({"MAKE": "two"}, ["exactly one wheel", "demo-1.0-1-"]),
+        ({"MAKE": "pure"}, ["expected a native wheel"]),
+        ({"VERSION": "1.1"}, ["expected version 1.0, found 1.1"]),
+        ({"NAME": "other"}, ["expected a wheel of demo, found one of other"]),
+        ({"PLATFORM": "linux_aarch64"}, ["expected a wheel for x86_64, found one for linux_aarch64"]),
+    ],
+)
+def test_a_build_that_goes_wrong_is_one_error(project: Project, ask: dict[str, str], words: list[str]) -> None:
+    project.build_env(**ask)
+    done = project.run("audit")
+    assert done.returncode == Exit.BUILD
+    for word in words:
+        assert word in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("build: error[E05] ")
+    assert project.wheels == []
+    assert project.leftovers == []
+    assert list(project.root.glob("dist/full-*/*.whl")) == []
+    assert receipt(project, "full-*.build")["passed"] is False
+
+
+def test_a_floor_that_is_not_met_names_library_version_symbol_and_the_lowest_tag(tmp_path: Path) -> None:
+    source = "void *memcpy(void *, const void *, unsigned long);\n"
+    source += '__asm__(".symver fresh, pthread_create@GLIBC_2.34");\nint fresh(void);\n'
+    source += "void *PyInit_mod(void) { return (void *)(long)fresh(); }"
+    project = Project(tmp_path / "demo", source=source)
+    project.edit('[targets."2.17"]\nimage = "zig"', '[targets."2.17"]\nimage = "zig34"')
+    project.edit("[images.zig]", '[images.zig34]\ntoolchain = "zig"\n[images.zig]')
+    project.build_env(FLAGS="-Wl,--allow-shlib-undefined -target x86_64-linux-gnu.2.36 -lc")
+    done = project.run("audit")
+    assert done.returncode in {Exit.AUDIT, Exit.BUILD}, done.stderr
+
+
+def test_a_failure_leaves_no_earlier_result_that_could_be_mistaken_for_one(project: Project) -> None:
+    assert project.run("audit").returncode == 0
+    assert len(project.wheels) == 1
+    project.edit("[variants.full.smoke]", '[variants.full.wheel]\nforbid = ["demo/*.so"]\n[variants.full.smoke]')
+    done = project.run("audit")
+    assert done.returncode == Exit.AUDIT, done.stderr
+    assert "demo/mod.so" in done.stderr
+    assert project.wheels == []
+    assert receipt(project, "full-*.audit")["passed"] is False
+
+
+def test_the_backends_of_the_wheel_are_those_of_its_variant(project: Project) -> None:
+    project.build_env(BACKENDS="cpu vulkan")
+    done = project.run("smoke")
+    assert done.returncode == Exit.SMOKE
+    assert "the wheel has the backends cpu, vulkan, and its variant declares cpu" in done.stderr
+
+
+def test_a_python_that_is_not_here_is_named_before_anything_is_built(project: Project) -> None:
+    project.edit('source = "."', 'source = "."\npython = ["3.2", "3.3"]')
+    done = project.run("build")
+    assert done.returncode == Exit.ENGINE
+    assert "Python 3.2 is not on this machine" in done.stderr
+    assert "Python 3.3 is not on this machine" in done.stderr
+    assert "started" not in done.stderr
+
+
+def test_killed_at_any_moment_the_next_run_neither_trusts_nor_trips(project: Project) -> None:
+    chance = random.Random(5)
+    assert project.run("plan").returncode == 0
+    for round_ in range(8):
+        process = project.start("smoke")
+        time.sleep(chance.uniform(0.2, 3.0))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        project.write("mod.c", f"void *PyInit_mod(void) {{ return (void *){round_ % 3}L; }}")
+    done = project.run("smoke")
+    assert done.returncode == 0, done.stderr
+    assert len(project.wheels) == 1
+    assert project.leftovers == []
+    assert all(line.endswith("unchanged") for line in project.run("smoke").stderr.splitlines())
+
+
+def test_a_stand_in_is_named_and_never_publishable(project: Project) -> None:
+    project.edit('[images.zig]\ntoolchain = "zig"', '[images.zig]\nref = "registry.invalid/many:1"\nfallback = "zig"')
+    done = project.run("smoke")
+    assert done.returncode == 0, done.stderr
+    assert "zig (stood in for by the host with zig)" in done.stderr
+    assert "never published" in done.stderr
+    for stage in ("build", "audit", "smoke.host"):
+        assert receipt(project, f"full-*.{stage}")["publishable"] is False
+    assert receipt(project, "full-*.build")["engine"] == "host"
+
+
+def test_an_image_that_cannot_be_had_stops_with_a_sentence(project: Project) -> None:
+    project.edit('[images.zig]\ntoolchain = "zig"', '[images.zig]\nref = "registry.invalid/many:1"')
+    done = project.run("build")
+    assert done.returncode == Exit.ENGINE
+    assert 'fallback = "zig"' in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, "release.toml"),
+        ("[project\n", "release.toml"),
+        (RELEASE.replace('backends = ["cpu"]', 'backends = ["cqu"]'), "variants.full.backends[0]"),
+    ],
+)
+def test_a_wrong_release_toml_is_one_message_with_code_2(project: Project, text: str | None, words: str) -> None:
+    if text is None:
+        (project.root / "release.toml").unlink()
+    else:
+        project.write("release.toml", text)
+    done = project.run("plan")
+    assert done.returncode == Exit.USAGE
+    assert words in done.stderr
+
+
+def test_only_leaves_the_jobs_that_match(project: Project) -> None:
+    assert project.run("build", "--only", "other-*").returncode == Exit.NOTHING_SELECTED
+    plan = json.loads(project.run("plan", "--json", "--only", "full-*").stdout)
+    assert [job["wheel"].endswith(f"-{TAG}.whl") for job in plan["jobs"]] == [True]
+
+
+def test_a_tag_of_another_version_fails_the_build(project: Project) -> None:
+    done = project.run("build", "--", "v0.9.2")
+    assert done.returncode == Exit.BUILD
+    assert "expected version 0.9.2, found 1.0" in done.stderr
+    assert project.run("build", "--", "0.9.2").returncode == Exit.USAGE
