@@ -19,16 +19,15 @@ gcc = shutil.which("gcc")
 have_gcc = gcc is not None
 
 
-@functools.cache
-def zig() -> tuple[str, ...] | None:
+def zig() -> list[str] | None:
     """Find zig: the one of the ziglang wheel, else one on PATH."""
     spec = find_spec("ziglang")
     for place in (spec.submodule_search_locations or ()) if spec else ():
         binary = Path(place, "zig")
         if binary.exists():
-            return (str(binary),)
+            return [str(binary)]
     found = shutil.which("zig")
-    return (found,) if found else None
+    return [found] if found else None
 
 
 @functools.cache

