@@ -112,8 +112,9 @@ class _Change:
         signatures = self.info.unrecorded
         kept = [entry for entry in self.archive.entries if entry.name not in signatures]
         inside = f"{self.info.folder}/"
-        for entry in sorted(kept, key=lambda entry: (entry.name.startswith(inside), entry.name == record)):
-            name = self._moved(entry.name)
+        same = self.new.version == self.old.version
+        for entry in sorted(kept, key=lambda entry: entry.name.startswith(inside) + (entry.name == record)):
+            name = entry.name if same else self._moved(entry.name)
             if entry.name in fresh:
                 yield Written(name=name, data=fresh[entry.name], like=entry)
             else:

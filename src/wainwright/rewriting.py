@@ -1,7 +1,8 @@
 """Write a zip archive from members of others, copied as they are compressed, and from new ones.
 
 Runs of adjacent members are copied by the kernel, local headers included; only the directory is made anew. The result
-is written beside the target, read back strictly, and renamed.
+is written beside the target, read back, and renamed. It is not synced to the disk, as cp does not: receipts hold the
+hash of each wheel, and a wheel that a power cut damaged does not match its receipt.
 """
 
 from __future__ import annotations
@@ -78,15 +79,16 @@ def write_archive(target: Path, members: Iterable[Copied | Written], *, comment:
             layout.copy(member)
         else:
             layout.write(member, stamp)
-    with _beside(target) as (descriptor, path):
+    with _beside(target) as descriptor:
         for piece in layout.pieces:
             if isinstance(piece, bytes):
                 _write(descriptor, piece)
             else:
                 _copy(piece, descriptor)
         directory = b"".join(layout.records)
-        _write(descriptor, directory + end_records(len(layout.records), len(directory), layout.at, comment))
-        _read_back(path, layout.expected)
+        end = directory + end_records(len(layout.records), len(directory), layout.at, comment)
+        _write(descriptor, end)
+        _read_back(descriptor, [*layout.pieces, end])
 
 
 @dataclass(slots=True)
@@ -100,11 +102,10 @@ class _Run:
 
 @dataclass(slots=True)
 class _Layout:
-    """The new archive so far: its pieces in order, its directory's records, each member's name, size and CRC."""
+    """The new archive so far: its pieces in order, its directory's records, its members' names, and its size."""
 
     pieces: list[_Run | bytes] = field(default_factory=list)
     records: list[bytes] = field(default_factory=list)
-    expected: list[tuple[str, int, int]] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     at: int = 0
     unsound: dict[Archive, dict[str | None, str]] = field(default_factory=dict)
@@ -118,13 +119,13 @@ class _Layout:
         archive, entry = member.archive, member.entry
         if archive not in self.unsound:
             self.unsound[archive] = {p.member: p.message for p in archive.problems if p.kind in UNSOUND}
-        fault = self.unsound[archive].get(entry.name) or ("" if entry.end else "its data are not to be found")
-        if fault:
-            raise MemberError(entry.name, f"it cannot be copied: {fault}")
-        name = None if member.target == entry.name else member.target
-        self._take(member.target)
+        fault = self.unsound[archive].get(entry.name)
+        if fault or not entry.end:
+            raise MemberError(entry.name, f"it cannot be copied: {fault or 'its data are not to be found'}")
+        target = member.target
+        name = None if target == entry.name else target
+        self._take(target)
         self.records.append(copied_record(entry, name, self.at))
-        self.expected.append((member.target, entry.size, entry.crc))
         start = entry.start
         if name is not None:
             header = renamed_header(archive.pread(entry.start, entry.data - entry.start), name)
@@ -153,7 +154,6 @@ class _Layout:
         piece = local_header(new) + data
         self.pieces.append(piece)
         self.records.append(central_record(new, self.at))
-        self.expected.append((new.name, new.size, new.crc))
         self.at += len(piece)
 
 
@@ -175,7 +175,7 @@ def source_date() -> tuple[int, int] | None:
 
 
 @contextmanager
-def _beside(target: Path) -> Iterator[tuple[int, Path]]:
+def _beside(target: Path) -> Iterator[int]:
     """Open a file beside the target; moved onto it at the end, removed on any error."""
     path = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
@@ -184,7 +184,7 @@ def _beside(target: Path) -> Iterator[tuple[int, Path]]:
         raise WainwrightError(f"cannot be written: {error.strerror}", where=str(target)) from error
     try:
         try:
-            yield descriptor, path
+            yield descriptor
         finally:
             os.close(descriptor)
         path.replace(target)
@@ -221,12 +221,25 @@ def _copy(run: _Run, descriptor: int) -> None:
         at += len(block)
 
 
-def _read_back(path: Path, expected: list[tuple[str, int, int]]) -> None:
-    with Archive.open(path) as result:
-        found = [(entry.name, entry.size, entry.crc) for entry in result.entries]
-        wrong = [
-            f"{p.member or 'the archive'}: {p.message}" for p in result.problems if p.kind in {*UNSOUND, "archive"}
-        ]
-    wrong += [f"{want[0]} was not written as it should be" for want in sorted(set(expected) - set(found))]
-    if found != expected or wrong:
-        raise WainwrightError("the new archive is not what was to be written", details=tuple(wrong))
+def _read_back(descriptor: int, pieces: list[_Run | bytes]) -> None:
+    """Compare what is on disk with the plan: every new byte, both ends of every copied run, and the size.
+
+    The members inside a run keep their distances, which the source's own strict reading has proved.
+    """
+    at = 0
+    for piece in pieces:
+        if isinstance(piece, bytes):
+            length = len(piece)
+            same = os.pread(descriptor, length, at) == piece
+        else:
+            length = piece.end - piece.start
+            probe = min(length, 512)
+            same = all(
+                os.pread(descriptor, probe, at + skip) == piece.archive.pread(piece.start + skip, probe)
+                for skip in (0, length - probe)
+            )
+        if not same:
+            raise WainwrightError(f"the disk does not hold what was written at {at}")
+        at += length
+    if os.fstat(descriptor).st_size != at:
+        raise WainwrightError(f"the new archive has {os.fstat(descriptor).st_size} bytes and should have {at}")

@@ -75,11 +75,9 @@ class Entry:
     index: int
     name: str
     method: int
-    flags: int
     crc: int
     compressed: int
     size: int
-    stamp: tuple[int, int]  # time and date in MS-DOS form, as stored
     external: int
     start: int
     data: int
@@ -99,6 +97,15 @@ class Entry:
     @property
     def is_symlink(self) -> bool:
         return stat.S_ISLNK(self.mode)
+
+    @property
+    def flags(self) -> int:
+        return int.from_bytes(self.header[8:10], "little")
+
+    @property
+    def stamp(self) -> tuple[int, int]:
+        """Time and date in MS-DOS form, as stored."""
+        return int.from_bytes(self.header[12:14], "little"), int.from_bytes(self.header[14:16], "little")
 
     @property
     def raw_name(self) -> bytes:

@@ -25,6 +25,7 @@ from wainwright.zipdirectory import (
     extra_fields,
 )
 
+LENGTHS: Final = struct.Struct("<3H")  # of name, extra fields and comment
 DESCRIPTOR: Final = b"PK\7\x08"
 # 4.4.5, for messages: what else a member may be compressed with
 METHODS: Final = {1: "shrink", 6: "implode", 9: "deflate64", 12: "bzip2", 14: "lzma", 93: "zstd", 95: "xz", 99: "aes"}
@@ -47,7 +48,7 @@ def read_entries(
     while at < len(records):
         if records[at : at + 4] != b"PK\1\2" or at + CENTRAL.size > len(records):
             raise ArchiveError(f"the zip directory is damaged behind its record {len(entries)}")
-        named, extra, comment = struct.unpack_from("<3H", records, at + 28)
+        named, extra, comment = LENGTHS.unpack_from(records, at + 28)
         end = at + CENTRAL.size + named + extra + comment
         if end > len(records):
             raise ArchiveError(f"the zip directory is damaged behind its record {len(entries)}")
@@ -62,18 +63,17 @@ def read_entries(
 
 def _member(
     read: Callable[[int, int], bytes], directory: Directory, index: int, record: bytes
-) -> tuple[Entry, list[str]]:
-    (_, _, _, flags, method, time, date, crc, compressed, size, named, extra, _, _, _, external, offset) = (
+) -> tuple[Entry, list[str] | None]:
+    (_, _, _, flags, method, _, _, crc, compressed, size, named, extra, _, _, _, external, offset) = (
         CENTRAL.unpack_from(record)
     )
     raw = record[CENTRAL.size : CENTRAL.size + named]
+    name = raw.decode("ascii") if raw.isascii() else decode(raw, flags)
     fields = record[CENTRAL.size + named : CENTRAL.size + named + extra]
-    name = decode(raw, flags)
     fault: tuple[Kind, str] | None
-    differ: list[str] = []
-    start = data = end = 0
+    differ: list[str] | None = None
     try:
-        if FULL in {size, compressed, offset}:
+        if FULL in (size, compressed, offset):
             size, compressed, offset = zip64_values(fields, (size, compressed, offset))
         start = offset + directory.shift
         header = read(start, LOCAL.size + named + SPARE)
@@ -85,27 +85,24 @@ def _member(
         if end > directory.start:
             raise ValueError("its data reach into the directory")  # noqa: TRY301
         fault = _unreadable(flags, method, compressed, size)
-        if len(header) < head:
+        # From version to name length both headers have the same fields in the same order. The last two conditions ask
+        # whether there are extra fields that matter: ZIP64 goes with full sizes, "up" is the number of a Unicode path.
+        alike = header[4:28] == record[6:30] and header[LOCAL.size : LOCAL.size + named] == raw and not flags & 8
+        if not alike or size >= FULL or compressed >= FULL or b"up" in header[LOCAL.size + named :] or b"up" in fields:
             header = read(start, head)
-        header = header[:head]
-        true = (crc, size, compressed)
-        # From version to name length both headers have the same fields in the same order.
-        if flags & 8 or FULL in true or header[4:28] != record[6:30] or b"up" in header[LOCAL.size + named :] + fields:
-            differ = _compare(header, name, flags, method, true)
-            differ += _unicode_path(fields, raw, name)
+            true = (crc, size, compressed)
+            differ = _compare(header, name, flags, method, true) + _unicode_path(fields, raw, name)
             length = _descriptor(read(end, min(24, directory.start - end)), header, true)
             if length < 0:
                 differ.append("a data descriptor with other values")
             end += max(length, 0)
-        elif header[LOCAL.size : LOCAL.size + named] != raw:
-            differ = _compare(header, name, flags, method, true)
     except ValueError as error:
         start = data = end = 0
         fault = ("broken", str(error))
     problem = Problem(kind=fault[0], member=name, message=fault[1]) if fault else None
     entry = Entry(
-        index=index, name=name, method=method, flags=flags, crc=crc, compressed=compressed, size=size,
-        stamp=(time, date), external=external, start=start, data=data, end=end, fault=problem, header=record,
+        index=index, name=name, method=method, crc=crc, compressed=compressed, size=size, external=external,
+        start=start, data=data, end=end, fault=problem, header=record,
     )  # fmt: skip
     return entry, differ
 
