@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+import wainwright.sessions
+
+wainwright.sessions.register()
