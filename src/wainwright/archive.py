@@ -101,12 +101,13 @@ class Archive:
         guilty = frozenset(problem.member for problem in local)
         problems += [*name_problems(entries), *local, *layout_problems(directory, entries, guilty)]
         budget = limits.budget(self.size)
-        self._over: Final = frozenset(entry.index for entry in entries if entry.size > budget)
-        total = sum(entry.size for entry in entries if entry.fault is None and entry.index not in self._over)
+        sound = [entry for entry in entries if entry.fault is None]
+        over = [entry for entry in sound if entry.size > budget]
+        total = sum(entry.size for entry in sound if entry.size <= budget)
         if total > budget:
             raise ArchiveError(f"its members would inflate to {total} bytes, more than the {budget} that are allowed")
-        over = [entry for entry in entries if entry.index in self._over and entry.fault is None]
         problems += [Problem(kind="broken", member=e.name, message=_too_large(e, budget)) for e in over]
+        self._over: Final = frozenset(entry.index for entry in over)
         self._budget: Final = budget
         self.comment: Final = directory.comment
         self.entries: Final = entries
