@@ -203,7 +203,7 @@ def test_version_lists_end() -> None:
 
 def test_no_more_text_than_the_file_is_worth() -> None:
     long = "x" * 4000
-    tags = tuple((1, 1) for _ in range(3000))
+    tags = tuple((1, tail) for tail in range(1, 3000))
     with pytest.raises(ElfError, match="its names take"):
         read_elf(make(Recipe(soname=long, tags=tags)))
     with pytest.raises(ElfError, match="no end within"):

@@ -155,7 +155,7 @@ def read_elf(data: bytes | memoryview) -> Elf:
     A file cut short is read as far as its dynamic section allows; `faults` tells what is missing.
     """
     source = ElfBytes(data)
-    of_kind: dict[int, Segment] = {segment.p_type: segment for segment in source.segments}
+    of_kind: dict[int, Segment] = {segment[0]: segment for segment in source.segments}
     stack, dynamic = of_kind.get(PT_GNU_STACK), of_kind.get(PT_DYNAMIC)
     loadable = source.kind in {ET_EXEC, ET_DYN}
     sections = source.sections() if loadable else []
@@ -187,10 +187,9 @@ def _is_debug(dynamic: Segment | None, sections: list[Section]) -> bool:
         return False
     if dynamic.memsz and not dynamic.filesz:
         return True
-    return any(
-        section.kind == SHT_NOBITS and section.address == dynamic.vaddr and not section.flags & SHF_TLS
-        for section in sections  # .tbss takes no room, so that what follows may have its address
-    )
+    empty = [section for section in sections if section[0] == SHT_NOBITS]
+    # .tbss takes no room, so that what follows may have its address
+    return any(address == dynamic.vaddr and not flags & SHF_TLS for _, flags, address, *_ in empty)
 
 
 def _interpreter(source: ElfBytes, segment: Segment | None) -> str | None:
@@ -205,16 +204,16 @@ def _faults(source: ElfBytes, sections: list[Section]) -> tuple[str, ...]:
     found = [
         f"program header {number} (type {segment.p_type:#x}) ends at {segment.offset + segment.filesz:#x}"
         for number, segment in enumerate(source.segments)
-        if segment.offset + segment.filesz > size and segment.filesz and segment.p_type
+        if segment[1] + segment[3] > size and segment.filesz and segment.p_type
     ]
     found += [
-        f"section {number} ends at {section.offset + section.size:#x}"
-        for number, section in enumerate(sections)
-        if section.offset + section.size > size and section.size and section.kind not in {SHT_NULL, SHT_NOBITS}
+        f"section {number} ends at {offset + length:#x}"
+        for number, (kind, _, _, offset, length, _) in enumerate(sections)
+        if offset + length > size and length and kind not in {SHT_NULL, SHT_NOBITS}
     ]
     if source.sections_at and source.section_count and not sections:
         found.append(f"the section header table at {source.sections_at:#x} cannot be there")
-    return tuple(f"{fault}; the file ends at {size:#x}" for fault in found[:MAX_FAULTS])
+    return tuple([f"{fault}; the file ends at {size:#x}" for fault in found[:MAX_FAULTS]])
 
 
 def _notes(source: ElfBytes) -> tuple[int, tuple[int, int, int] | None]:
@@ -222,13 +221,13 @@ def _notes(source: ElfBytes) -> tuple[int, tuple[int, int, int] | None]:
     isa, kernel, left = 0, None, MAX_NOTES
     order = "<" if source.little else ">"
     for segment in source.segments:
-        if segment.p_type not in {PT_NOTE, PT_GNU_PROPERTY} or segment.offset >= source.size:
+        if segment[0] not in {PT_NOTE, PT_GNU_PROPERTY} or segment.offset >= source.size:
             continue
         at, end = segment.offset, min(segment.offset + segment.filesz, source.size)
         align = 8 if segment.align == 8 else 4  # gABI says 8 in 64-bit files, everyone but .note.gnu.property has 4
         while left and at + 12 <= end:
             left -= 1
-            name_size, size, kind = unpack_from(order + "III", source.view, at)
+            name_size, size, kind = source.layout.note.unpack_from(source.view, at)
             name, begin = at + 12, at + _rounded(12 + name_size, align)
             at = begin + _rounded(size, align)
             if begin + size > end:

@@ -24,6 +24,9 @@ class ElfError(ValueError):
     """A file that begins as ELF but cannot be read as one. The text is a sentence without its full stop."""
 
 
+Section = tuple[int, int, int, int, int, int]  # plain, since all of hundreds of thousands are looked at once
+
+
 class Segment(NamedTuple):
     """One program header; a tuple, since a wheel holds ten for each of hundreds of members."""
 
@@ -36,29 +39,19 @@ class Segment(NamedTuple):
     flags: int
 
 
-class Section(NamedTuple):
-    """What matters of one section header; `info` is, of section 0, the number of program headers beyond 0xffff."""
-
-    kind: int
-    flags: int
-    address: int
-    offset: int
-    size: int
-    info: int
-
-
 class Layout(NamedTuple):
     """The structures of one class (32 or 64 bit) and byte order; p_paddr and the like are skipped."""
 
     header: Struct  # type machine phoff shoff flags phentsize phnum shentsize shnum
     segment: Struct
-    section: Struct  # type flags address offset size info
+    section: Struct  # type flags address offset size info: `Section`
     dynamic: Struct  # tag value
     symbol: Struct  # st_name st_info st_shndx
     half: Struct
     word: Struct
     hash: Struct  # nbucket nchain
     gnu_hash: Struct  # nbuckets symoffset bloom_size
+    note: Struct  # n_namesz n_descsz n_type, all of 32 bits
     need: Struct  # vn_file vn_aux vn_next
     need_entry: Struct  # vna_flags vna_other vna_name vna_next
     definition: Struct  # vd_flags vd_ndx vd_aux vd_next
@@ -76,6 +69,7 @@ def _layout(bits: int, order: str) -> Layout:
         "H",
         "I",
         "II",
+        "III",
         "III",
         "4xIII",
         "4xHHII",
@@ -115,7 +109,8 @@ class ElfBytes:
         self.kind, self.machine, at, self.sections_at, self.flags = header[:5]
         entry, count, self.section_size, self.section_count = header[5:]
         self.segments = self._segments(at, entry, count)
-        self.loads = tuple(segment for segment in self.segments if segment.p_type == PT_LOAD)
+        self.loads = [segment for segment in self.segments if segment[0] == PT_LOAD]
+        self.loads.reverse()  # a later one lies over an earlier one
 
     def _segments(self, at: int, entry: int, count: int) -> tuple[Segment, ...]:
         if count == PN_XNUM and self.sections_at:
@@ -127,8 +122,8 @@ class ElfBytes:
             raise ElfError(f"a program header is {entry} bytes long, where this format has {form.size}")
         rows = form.iter_unpack(self.slice(at, count * form.size, "the program header table"))
         if self.bits == 64:
-            return tuple(Segment(t, o, v, f, m, a, flags) for t, flags, o, v, f, m, a in rows)
-        return tuple(Segment(t, o, v, f, m, a, flags) for t, o, v, f, m, flags, a in rows)
+            return tuple([Segment(t, o, v, f, m, a, flags) for t, flags, o, v, f, m, a in rows])
+        return tuple([Segment(t, o, v, f, m, a, flags) for t, o, v, f, m, flags, a in rows])
 
     def slice(self, at: int, length: int, what: str) -> memoryview:
         """Give `length` bytes at a file offset, all of them."""
@@ -148,12 +143,12 @@ class ElfBytes:
         As the loader maps them, a later segment lies over an earlier one. Raises ElfError for an address that no
         segment maps from the file.
         """
-        for segment in reversed(self.loads):
-            inside = address - segment.vaddr
-            if 0 <= inside < segment.filesz:
-                at = segment.offset + inside
+        for _, offset, vaddr, filesz, *_ in self.loads:
+            inside = address - vaddr
+            if 0 <= inside < filesz:
+                at = offset + inside
                 if at < self.size:
-                    return at, min(segment.filesz - inside, self.size - at)
+                    return at, min(filesz - inside, self.size - at)
                 raise ElfError(f"{what} at {at:#x} lies beyond the file's end ({self.size:#x} bytes)")
         raise ElfError(f"{what} has the address {address:#x}, which no segment loads from the file")
 
@@ -161,23 +156,23 @@ class ElfBytes:
         """Read a NUL-terminated string at a file offset, before `end`."""
         if not 0 <= at < end:
             raise ElfError(f"{what} lies outside the string table")
-        for length in (64, MAX_STRING):
-            piece = bytes(self.view[at : min(at + length, end)])
+        piece = bytes(self.view[at : min(end, at + 64)])  # nearly all are shorter
+        stop = piece.find(0)
+        if stop < 0:
+            piece = bytes(self.view[at : min(at + MAX_STRING, end)])
             stop = piece.find(0)
-            if stop >= 0:
-                break
-        else:
-            raise ElfError(f"{what} has no end within {MAX_STRING} bytes")
+            if stop < 0:
+                raise ElfError(f"{what} has no end within {MAX_STRING} bytes")
         self._budget -= stop
         if self._budget < 0:
             raise ElfError(f"its names take more than {STRING_BUDGET >> 20} MB")
         return piece[:stop].decode("utf-8", "backslashreplace")
 
     def sections(self) -> list[Section]:
-        """Read the section headers; none where the table is absent or lies outside of the file."""
+        """Read type, flags, address, offset, size and info of each section; none where the table cannot be there."""
         form = self.layout.section
         length = self.section_count * form.size
         if not self.sections_at or self.section_size != form.size or self.sections_at + length > self.size:
             return []
-        table = self.view[self.sections_at : self.sections_at + length]
-        return [Section(*row) for row in form.iter_unpack(table)]
+        rows: Any = form.iter_unpack(self.view[self.sections_at : self.sections_at + length])
+        return list(rows)

@@ -43,28 +43,33 @@ class VersionNeed(NamedTuple):
 
 
 class Strings:
-    """DT_STRTAB, found when the first name is asked for."""
+    """DT_STRTAB, found when the first name is asked for. A name that is asked for twice is read once."""
 
-    __slots__ = ("_range", "_source", "_tags")
+    __slots__ = ("_begin", "_end", "_known", "_source", "_tags")
 
     def __init__(self, source: ElfBytes, tags: dict[int, int]) -> None:
         self._source = source
         self._tags = tags
-        self._range: tuple[int, int] | None = None
+        self._known: dict[int, str] = {}
+        self._begin = -1
+        self._end = -1
 
-    @property
-    def range(self) -> tuple[int, int]:
-        """Where the table begins and ends in the file."""
-        if self._range is None:
-            if DT_STRTAB not in self._tags:
-                raise ElfError("the dynamic section names things, but no string table")
-            at, room = self._source.locate(self._tags[DT_STRTAB], "the dynamic string table")
-            self._range = at, at + min(room, self._tags.get(DT_STRSZ, room))
-        return self._range
+    def bounds(self) -> tuple[int, int]:
+        """Say where the table begins and ends in the file."""
+        if DT_STRTAB not in self._tags:
+            raise ElfError("the dynamic section names things, but no string table")
+        at, room = self._source.locate(self._tags[DT_STRTAB], "the dynamic string table")
+        return at, at + min(room, self._tags.get(DT_STRSZ, room))
 
     def get(self, offset: int, what: str) -> str:
-        begin, end = self.range
-        return self._source.string(begin + offset, end, what)
+        """Read the name at an offset into the table; `what` it is, for the error."""
+        known = self._known.get(offset)
+        if known is None:
+            if self._begin < 0:
+                self._begin, self._end = self.bounds()
+            known = self._source.string(self._begin + offset, self._end, what)
+            self._known[offset] = known
+        return known
 
 
 def read_dynamic(source: ElfBytes, segment: Segment) -> dict[str, Any]:
@@ -81,7 +86,9 @@ def read_dynamic(source: ElfBytes, segment: Segment) -> dict[str, Any]:
         "rpath": _path(strings, tags, DT_RPATH, "DT_RPATH"),
         "runpath": _path(strings, tags, DT_RUNPATH, "DT_RUNPATH"),
         "needs": tuple(_needs(source, tags[DT_VERNEED], strings)) if tags.get(DT_VERNEED) else (),
-        "definitions": tuple([name for _, name, base in read_definitions(source, tags) if not base]),
+        "definitions": tuple([name for _, name, base in read_definitions(source, tags) if not base])
+        if DT_VERDEF in tags
+        else (),
         "static_tls": bool(flags & DF_STATIC_TLS),
         "text_relocations": bool(flags & DF_TEXTREL) or DT_TEXTREL in tags,
         "packed_relocations": DT_RELR in tags,

@@ -101,7 +101,7 @@ class _Names:
     """Names of symbols; equal offsets are one string, and what they take together is bounded by the table's size."""
 
     def __init__(self, source: ElfBytes, tags: dict[int, int], *, lenient: bool) -> None:
-        begin, end = Strings(source, tags).range
+        begin, end = Strings(source, tags).bounds()
         self._table = source.view[begin:end].tobytes()
         self._known: dict[int, str] = {}
         self._left = 4 * len(self._table) + NAMES_SLACK  # linkers let a name be another's tail
@@ -138,9 +138,9 @@ def _count(source: ElfBytes, tags: dict[int, int], most: int) -> tuple[int, bool
         raise ElfError(f"its hash table speaks of {count} symbols")
     if count:
         return count, True
-    for section in source.sections():
-        if section.kind == SHT_DYNSYM and section.address == tags[DT_SYMTAB]:
-            return min(section.size // source.layout.symbol.size, most, MAX_SYMBOLS), False
+    for kind, _, address, _, length, _ in source.sections():
+        if kind == SHT_DYNSYM and address == tags[DT_SYMTAB]:
+            return min(length // source.layout.symbol.size, most, MAX_SYMBOLS), False
     begin = tags[DT_SYMTAB]
     above = [tags[tag] - begin for tag in TABLES if tags.get(tag, 0) > begin]
     return min(min(above, default=0) // source.layout.symbol.size, most, MAX_SYMBOLS), False
