@@ -11,7 +11,7 @@ from typing import Final
 from wainwright.archive import Archive
 from wainwright.case import Case
 from wainwright.claims import Claim, Platforms, claim_of, read_platforms
-from wainwright.fates import Sorter, allowed_names
+from wainwright.fates import Sorter, allowed_names, is_musl_library
 from wainwright.inspection import Inspection, Member, inspect
 from wainwright.needs import Floors, Interest, VersionedNeed, highest_versions, versioned_needs
 from wainwright.policy import Policies, load_policies
@@ -109,14 +109,12 @@ def _project(requirement: str) -> str:
 
 
 def _is_musl(members: Iterable[Member], claims: tuple[Claim, ...]) -> bool:
-    """Tell by what the members need, as the loader would; the claims decide where no member needs a libc."""
-    for member in members:
-        for library in member.elf.needed if member.elf is not None else ():
-            if library == "libc.so.6":
-                return False
-            if library == "libc.so" or library.startswith(("libc.musl-", "ld-musl-")):
-                return True
-    return bool(claims) and all(claim.libc == "musl" for claim in claims)
+    """Tell the loader by the claims; where they say both or nothing, by what the members need."""
+    claimed = {claim.libc for claim in claims}
+    if len(claimed) == 1:
+        return claimed == {"musl"}
+    needed = {library for member in members if member.elf is not None for library in member.elf.needed}
+    return "libc.so.6" not in needed and any(map(is_musl_library, needed))
 
 
 def _installed(members: Iterable[Member], info: DistInfo) -> tuple[Loadable, ...]:

@@ -161,6 +161,11 @@ class Sorter:
         return hidden
 
 
+def is_musl_library(name: str) -> bool:
+    """Whether a needed name is musl's libc, as Alpine spells it or as musl does."""
+    return name == "libc.so" or name.startswith(("libc.musl-", "ld-musl-"))
+
+
 def _unseen(library: str) -> Outside:
     return Outside(name=library, soname=library, path="", real_path="", copy=Path())
 

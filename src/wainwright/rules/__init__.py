@@ -28,6 +28,8 @@ RULES: Final = (
     Rule(name="bundle", check=terms.bundle),
     Rule(name="keep-name", check=terms.keep_name),
     Rule(name="provided-by", check=terms.provided_by),
+    Rule(name="licence", check=terms.licence),
+    Rule(name="licence", check=terms.unknown_licence, severity=WARNING),
     Rule(name="unmatched-pattern", check=terms.unmatched_pattern),
     Rule(name="identical-libraries", check=libraries.identical_libraries, severity=WARNING),
     Rule(name="hidden-needs", check=terms.hidden_needs, severity=NOTE),

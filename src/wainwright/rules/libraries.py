@@ -9,7 +9,7 @@ from typing import Final
 
 from wainwright.case import Case
 from wainwright.claims import Claim
-from wainwright.fates import plain_name
+from wainwright.fates import is_musl_library, plain_name
 from wainwright.needs import RELR, VersionedNeed
 from wainwright.resolution import Loadable, origin_path
 from wainwright.rules.objects import LIBRARY_NAME
@@ -17,6 +17,8 @@ from wainwright.terms import Pattern
 from wainwright.verdict import Finding
 
 MOST_NAMED: Final = 12
+MISSING_HINT: Final = "repair the wheel, or leave the library to the user's machine with --exclude"
+LIBPYTHON_HINT: Final = "extension modules do not link against libpython: the interpreter has its symbols"
 PRIVATE: Final = "GLIBC_PRIVATE"
 # What belongs to the machine's graphics driver or to its loaders: a copy in a wheel does not fit the kernel module. The
 # versions are theirs; ANGLE's libEGL.so and Khronos' libOpenCL.so.1, which wheels rightly carry, are not among them.
@@ -36,8 +38,8 @@ def symbol_version(case: Case) -> Iterator[Finding]:
         if need.provider is not None:
             yield from _inside(case, need)
             continue
-        if need.version == PRIVATE:
-            continue
+        if need.version == PRIVATE or (case.musl and need.version.startswith("GLIBC_")):
+            continue  # told by private-symbol, and by missing-library: musl has no such library at all
         short = [claim for claim in _judges(case) if not claim.policy.admits(need.version)]
         if short:
             yield _too_new(case, need, short)
@@ -111,19 +113,39 @@ def missing_library(case: Case) -> Iterator[Finding]:
         return
     unreached = {library for _, library in case.resolution.unreached}
     for library in case.fates.libraries.missing:
-        who = case.fates.libraries.who_needs(library)
         if library in unreached:
             continue
+        who = case.fates.libraries.who_needs(library)
         misfit = next((name for (_, lib), name in case.resolution.misfits.items() if lib == library), None)
         if misfit is not None:
             yield _misfit(case, misfit, library, who)
             continue
+        tags = ", ".join(claim.tag for claim in _judges(case) if library not in claim.policy.libraries)
         yield Finding(
-            rule="missing-library", member=who[0] if who else None, library=library,
-            message=f"{library} is neither inside nor part of {case.claims[0].tag}; "
+            rule="missing-library",
+            member=next((name for name in who if name in case.wheel.by_name), None),
+            library=library,
+            message=f"{library} is neither inside nor part of {tags or case.claims[0].tag}; "
             f"needed by {', '.join(who[:MOST_NAMED])}{' …' if len(who) > MOST_NAMED else ''}",
-            hint="repair the wheel, or leave the library to the user's machine with --exclude",
-        )  # fmt: skip
+            hint=LIBPYTHON_HINT if library.startswith("libpython") else MISSING_HINT,
+        )
+    yield from _other_libc(case)
+
+
+def _other_libc(case: Case) -> Iterator[Finding]:
+    """Of a wheel that claims both libcs, tell who needs the one that the other claim's systems lack."""
+    strange = [claim for claim in case.claims if (claim.libc == "musl") != case.musl]
+    for member, elf in case.objects() if strange else ():
+        libc = next((name for name in elf.needed if name == "libc.so.6" or is_musl_library(name)), None)
+        if libc is not None and is_musl_library(libc) == case.musl:
+            tags = ", ".join(claim.tag for claim in strange)
+            yield Finding(
+                rule="missing-library",
+                member=member.name,
+                library=libc,
+                message=f"it needs {libc}, which no {tags} system has",
+                hint="build one wheel for each libc",
+            )
 
 
 def _misfit(case: Case, misfit: str, library: str, who: tuple[str, ...]) -> Finding:

@@ -64,6 +64,41 @@ def keep_name(case: Case) -> Iterator[Finding]:
             )  # fmt: skip
 
 
+# release.toml: `licences`, "what may travel inside, beside the project's own".
+def licence(case: Case) -> Iterator[Finding]:
+    allowed = {_words(text) for text in case.terms.licences}
+    for member, library in _grafted(case) if allowed else ():
+        if library.licence is not None and _words(library.licence) not in allowed:
+            yield Finding(
+                rule="licence", member=member, library=library.soname,
+                message=f"{library.soname} is under {library.licence}, which is not among the licences allowed",
+                hint="add the licence to audit.licences, or leave the library to the user's machine",
+            )  # fmt: skip
+
+
+# A library without a known licence may be allowed, or not: somebody has to look.
+def unknown_licence(case: Case) -> Iterator[Finding]:
+    for member, library in _grafted(case) if case.terms.licences else ():
+        if library.licence is None:
+            yield Finding(
+                rule="licence", member=member, library=library.soname,
+                message=f"nobody knows the licence of {library.soname} ({library.package or library.real_path})",
+            )  # fmt: skip
+
+
+def _grafted(case: Case) -> Iterator[tuple[str, Outside]]:
+    """Give members that bear the name of a library of the build image."""
+    for member, names in _inside(case).items():
+        for library in case.outside:
+            if {library.soname, library.name, posixpath.basename(library.real_path)} & set(names):
+                yield member, library
+                break
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
 # Core metadata, Requires-Dist: "the names of some other distutils project required by this distribution".
 def provided_by(case: Case) -> Iterator[Finding]:
     requires = case.info.metadata.requires_dist if case.info.metadata else ()
