@@ -96,6 +96,14 @@ def write_record(rows: Iterable[Sequence[str]], *, newline: str = "\n") -> bytes
     """Write rows of cells, quoted only where csv must."""
     import csv
 
-    text = io.StringIO(newline="")
-    csv.writer(text, lineterminator=newline).writerows(rows)
-    return text.getvalue().encode("utf-8")
+    lines = _Lines()
+    # With this terminator csv quotes both characters of a line's end, then the wanted one takes its place.
+    csv.writer(lines, lineterminator="\r\n").writerows(rows)
+    return "".join([line[:-2] + newline for line in lines]).encode("utf-8", "surrogateescape")
+
+
+class _Lines(list[str]):
+    """What csv writes, a row each."""
+
+    def write(self, line: str, /) -> None:
+        self.append(line)
