@@ -169,7 +169,7 @@ def with_tags(text: str, tags: tuple[str, ...]) -> str:
     lines = re.findall(r"[^\n]*\n|[^\n]+", text)
     newline = "\r\n" if "\r\n" in text else "\n"
     headers = next((at for at, line in enumerate(lines) if not line.strip()), len(lines))
-    old = [at for at, line in enumerate(lines[:headers]) if line.partition(":")[0].lower() == "tag"]
+    old = [at for at, line in enumerate(lines[:headers]) if line.partition(":")[0].strip().lower() == "tag"]
     place = old[0] if old else headers
     if place and not lines[place - 1].endswith("\n"):
         lines[place - 1] += newline
