@@ -1,16 +1,16 @@
-"""Where jobs run: what a place offers, and which place an image gives on this machine."""
+"""Where jobs run: what a place offers, and what of our environment a job on this machine may see."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 
-from wainwright.errors import Exit, WainwrightError
-from wainwright.release import Image
 from wainwright.run import Completed
+from wainwright.standing import Standing, stand
 from wainwright.values import Python
+
+__all__ = ["PASSED_ON", "Place", "Standing", "passed_on", "stand"]
 
 # A build sees these of our environment and no others: a token in it is nobody's business in there.
 PASSED_ON: Final = frozenset(
@@ -63,31 +63,3 @@ class Place(Protocol):
     ) -> Completed:
         """Run a command in there; `env` is its whole environment."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """How an image is had here: by which engine, with which toolchain, and whether something else stands in for it."""
-
-    image: Image
-    engine: Literal["host"]
-    toolchain: Literal["zig"] | None
-    stands_in: bool
-
-    def __str__(self) -> str:
-        by = f"{self.engine} with {self.toolchain}" if self.toolchain else self.engine
-        return f"{self.image.name} (stood in for by the {by})" if self.stands_in else self.image.name
-
-
-def stand(image: Image) -> Standing:
-    """Say how jobs of `image` run on this machine; raises WainwrightError (ENGINE) where they cannot."""
-    if image.is_host:
-        return Standing(image=image, engine="host", toolchain=image.toolchain, stands_in=False)
-    if image.fallback:
-        return Standing(image=image, engine="host", toolchain=image.fallback, stands_in=True)
-    raise WainwrightError(
-        f"nothing here can run the image {image.ref or image.dockerfile}: jobs run on the host alone so far",
-        code=Exit.ENGINE,
-        where=f"images.{image.name}",
-        hint='give it fallback = "zig" to try things out on this machine, or declare an image with toolchain = "zig"',
-    )

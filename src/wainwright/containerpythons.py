@@ -1,0 +1,87 @@
+"""Finds a CPython in a container: where manylinux images have it, on PATH, in a conda environment, or as declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from wainwright.errors import Exit, WainwrightError
+from wainwright.release import Image
+from wainwright.run import Completed
+from wainwright.values import Python
+
+# Asks each candidate for its version, and prints `path 3.13t`; words with a star that match nothing are passed over.
+_ASK = """
+for candidate in $1; do
+  case $candidate in
+    /*) path=$candidate ;;
+    *) path=$(command -v "$candidate") || continue ;;
+  esac
+  [ -x "$path" ] || continue
+  version=$("$path" -c 'import platform, sys, sysconfig
+threaded = sysconfig.get_config_var("Py_GIL_DISABLED")
+if platform.python_implementation() == "CPython":
+    print("%d.%d%s" % (sys.version_info[0], sys.version_info[1], threaded and "t" or ""))' 2>/dev/null)
+  [ -n "$version" ] && printf '%s %s\\n' "$path" "$version"
+done
+true
+"""
+_FOLDERS = "/opt/conda /opt/miniconda* /opt/mambaforge /opt/miniforge* /root/miniconda* /root/miniforge*"
+
+
+class Asked(Protocol):
+    """The part of a container that is needed here."""
+
+    @property
+    def image(self) -> Image: ...
+
+    def run_plain(self, *argv: str) -> Completed: ...
+
+
+def find_in_container(container: Asked, python: Python) -> str:
+    """Find a CPython of this version; raises WainwrightError (ENGINE) that says which ones the image has instead."""
+    declared = container.image.python.get(python)
+    for path, version in _ask(container, [declared] if declared else _candidates(python)):
+        if version == str(python):
+            return path
+    where = f"images.{container.image.name}"
+    if declared:
+        raise WainwrightError(
+            f"{declared} in the image is no CPython {python}",
+            code=Exit.ENGINE,
+            where=f'{where}.python."{python}"',
+            hint=_seen(container),
+        )
+    raise WainwrightError(
+        f"Python {python} is not in the image",
+        code=Exit.ENGINE,
+        where=where,
+        hint=f"{_seen(container)}; name the path of another one in [{where}] python, or take {python} out of `python`",
+    )
+
+
+def _candidates(python: Python) -> Iterable[str]:
+    name = f"python{python}"
+    plain = f"cp{python.major}{python.minor}"
+    yield f"/opt/python/{plain}-{python.tag}/bin/python"
+    yield name
+    yield f"python{python.major}"
+    for folder in _FOLDERS.split():
+        yield f"{folder}/envs/*/bin/{name}"
+        yield f"{folder}/bin/{name}"
+    yield f"/root/.pyenv/versions/{python.major}.{python.minor}*/bin/python"
+    yield f"/usr/local/bin/{name}"
+
+
+def _seen(container: Asked) -> str:
+    everything = ["/opt/python/cp*/bin/python", "/usr/bin/python3.*[0-9]", "/usr/local/bin/python3.*[0-9t]", "python3"]
+    everything += [f"{folder}/envs/*/bin/python3.*[0-9t]" for folder in _FOLDERS.split()]
+    found = dict.fromkeys(version for _, version in _ask(container, everything))
+    return f"the image has Python {', '.join(found)}" if found else "the image has no Python"
+
+
+def _ask(container: Asked, candidates: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    done = container.run_plain("sh", "-c", _ASK, "sh", " ".join(candidates))
+    done.check("the image could not be asked for its Pythons", code=Exit.ENGINE, where=f"images.{container.image.name}")
+    rows = (line.rpartition(" ") for line in done.stdout.splitlines())
+    return tuple((path, version) for path, _, version in rows)

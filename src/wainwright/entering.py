@@ -1,0 +1,65 @@
+"""The way into a place, whichever it is: a container of an image, or the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from wainwright.containerpythons import find_in_container
+from wainwright.containers import Container, enter_container
+from wainwright.errors import WainwrightError
+from wainwright.host import Host, enter_host, find_python
+from wainwright.release import NOTHING
+from wainwright.run import Run
+from wainwright.standing import Standing
+from wainwright.values import Python
+
+
+@contextmanager
+def enter(
+    standing: Standing,
+    folder: Path,
+    run: Run,
+    *,
+    network: bool = True,
+    extra: Mapping[str, str] | None = None,
+) -> Iterator[Host | Container]:
+    """Enter the place of one job; it is gone when the block ends, whatever happens.
+
+    `folder` is where the host keeps what is temporary. `network` is enforced in containers alone. `extra` is added to
+    the environment. Raises WainwrightError (ENGINE) when there is no getting in.
+    """
+    if standing.container is None or standing.found is None:
+        # What stands in for an image does not have the paths that are declared for the image.
+        pythons = NOTHING if standing.stands_in else standing.image.python
+        with enter_host(folder, run, pythons=pythons, extra=extra) as host:
+            yield host
+        return
+    with enter_container(
+        standing.container, standing.image, standing.found, run, arch=standing.arch, network=network, extra=extra
+    ) as container:
+        yield container
+
+
+def lacking_pythons(standing: Standing, pythons: Iterable[Python], run: Run) -> tuple[WainwrightError, ...]:
+    """Look for Pythons before anything is built; gives one error for each that the place lacks."""
+    lacking: list[WainwrightError] = []
+    wanted = tuple(dict.fromkeys(pythons))
+    if standing.container is None or standing.found is None:
+        declared = NOTHING if standing.stands_in else standing.image.python
+        for python in wanted:
+            try:
+                find_python(python, declared, run)
+            except WainwrightError as error:
+                lacking.append(error)
+        return tuple(lacking)
+    with enter_container(
+        standing.container, standing.image, standing.found, run, arch=standing.arch, network=False
+    ) as container:
+        for python in wanted:
+            try:
+                find_in_container(container, python)
+            except WainwrightError as error:
+                lacking.append(error)
+    return tuple(lacking)

@@ -1,0 +1,64 @@
+"""A real engine with real images for the tests marked `engine`: started and made where they are not there yet.
+
+Without an engine these tests fail. They do not skip: a release that was never tried in a container is not tried.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+
+from wainwright.engines import Engine, find_engine
+from wainwright.release import Image
+
+SCRIPTS = Path(__file__).parent.parent / "docker"
+
+
+@lru_cache
+def engine() -> Engine:
+    """Give the engine that answers; the daemon is started where that can be done."""
+    _alone("start-engine.sh")
+    return find_engine()
+
+
+@lru_cache
+def debian(suite: str = "bullseye", kind: str = "") -> Image:
+    """Give a Debian image: with Python and venv, or of kind `bare` (without) or `build` (with a compiler as well)."""
+    engine()
+    _alone("make-base-images.sh", suite)
+    name = f"{suite}-{kind}" if kind else suite
+    return Image(name=name, ref=f"wainwright/debian:{name}")
+
+
+def made(name: str, dockerfile: str) -> Image:
+    """Build an image from the text of a Dockerfile."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(
+            [engine().program, "build", "-q", "-t", f"wainwright/test:{name}", "-f", "-", folder],
+            input=dockerfile.encode(),
+            check=True,
+            capture_output=True,
+        )
+    return Image(name=name, ref=f"wainwright/test:{name}")
+
+
+def containers() -> set[str]:
+    """Name the containers of ours that are there now, running or not."""
+    done = engine().ask("ps", "--all", "--filter", "label=wainwright", "--format", "{{.Names}}")
+    return set(done.stdout.split())
+
+
+def volumes() -> set[str]:
+    return set(engine().ask("volume", "ls", "--quiet").stdout.split())
+
+
+def _alone(script: str, *words: str) -> None:
+    """Run a script of docker/, one process at a time: workers of one test run start together."""
+    with (Path(tempfile.gettempdir()) / f"wainwright-tests-{os.getuid()}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run([SCRIPTS / script, *words], stderr=subprocess.PIPE, text=True, check=False)
+        assert done.returncode == 0, done.stderr
