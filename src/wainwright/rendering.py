@@ -120,7 +120,7 @@ def _findings(findings: tuple[Finding, ...]) -> Iterator[str]:
     told: set[str] = set()
     above = sum(found.rule == "symbol-version" for found in findings)
     if above:
-        yield f"symbol-version: {above} needs above the claim, as listed"
+        yield f"symbol-version: {above} need{'s' if above > 1 else ''} above the claim, as listed"
     for found in findings:
         if found.rule == "symbol-version":
             continue

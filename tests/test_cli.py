@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import native
+from judging import OLD, UNTAGGED, extension
+from wainwright.cli import main
+from wainwright.errors import Exit, WainwrightError
+
+NEW = extension(needs={"libc.so.6": ["GLIBC_2.34"]}, symbols={"dlopen": (False, False, "GLIBC_2.34")})
+GOOD = extension()
+
+
+def wheel(folder: Path, member: bytes = GOOD, name: str = OLD, old: bytes = GOOD) -> str:
+    return str(native.wheel(folder / name, {"demo/mod.so": member, "demo/old.so": old}))
+
+
+def test_exit_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, bad = wheel(tmp_path / "good"), wheel(tmp_path / "bad", NEW)
+    broken = tmp_path / "x-1-py3-none-any.whl"
+    broken.write_bytes(b"PK\3\4")
+    assert main(["audit", good]) == Exit.RIGHT
+    assert main(["audit", good, bad]) == Exit.FELL_SHORT
+    capsys.readouterr()
+    assert main(["audit", bad, str(broken), good]) == Exit.USAGE
+    out, err = capsys.readouterr()
+    assert out.count("GLIBC_2.34") > 1
+    assert err.startswith(f"error: {broken}: ")
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["absent-1-py3-none-any.whl", "demo.zip", ""])
+def test_what_is_no_wheel(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", str(tmp_path / name)]) == Exit.USAGE
+    assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_json_is_all_there_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", "--json", wheel(tmp_path, NEW), str(tmp_path / "no-1-py3-none-any.whl")]) == Exit.USAGE
+    found = json.loads(capsys.readouterr().out)
+    assert found["version"] == 1
+    assert [each["rule"] for each in found["wheels"][0]["violations"]] == ["symbol-version"]
+    assert found["errors"][0]["wheel"] == "no-1-py3-none-any.whl"
+
+
+def test_a_claim_by_option(tmp_path: Path) -> None:
+    path = wheel(tmp_path, NEW, UNTAGGED)
+    assert main(["audit", path]) == Exit.RIGHT
+    assert main(["audit", path, "--glibc", "2.33"]) == Exit.FELL_SHORT
+    assert main(["audit", path, "--glibc=2_34"]) == Exit.RIGHT
+
+
+def test_exclude(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    needs = wheel(tmp_path / "1", extension(needed=("libc.so.6", "libdep.so.1", "libcuda.so.1")))
+    plain = wheel(tmp_path / "2")
+    assert main(["audit", needs, "--exclude", "libdep.so.*", "--exclude", "libcuda.so.1"]) == Exit.RIGHT
+    assert "libdep.so.* matched libdep.so.1" in capsys.readouterr().out
+    assert main(["audit", needs, plain, "--exclude", "libdep*", "--exclude", "libcuda*"]) == Exit.RIGHT
+    assert main(["audit", needs, "--exclude", "libdep.so", "--exclude", "libcuda*"]) == Exit.FELL_SHORT
+    assert "libdep.so matches no needed library; near are libdep.so.1" in capsys.readouterr().out
+
+
+def test_allow_and_deny(tmp_path: Path) -> None:
+    path = wheel(tmp_path, extension(rpath="/build", stack=7))
+    assert main(["audit", path]) == Exit.FELL_SHORT
+    assert main(["audit", path, "--allow", "executable-stack"]) == Exit.RIGHT
+    assert main(["audit", path, "--allow", "executable-stack", "--deny", "absolute-rpath"]) == Exit.FELL_SHORT
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "COMMAND"),
+        (["audit"], "WHEEL"),
+        (["audit", "x.whl", "--glibc", "new"], "'new' is not a glibc version"),
+        (["audit", "x.whl", "--deny", "absolute-path"], "near are absolute-rpath"),
+        (["audit", "x.whl", "--excluded", "x"], "--excluded"),
+        (["audits", "x.whl"], "audits"),
+    ],
+)
+def test_bad_arguments_are_one_error(arguments: list[str], said: str) -> None:
+    with pytest.raises(WainwrightError, match=said) as caught:
+        main(arguments)
+    assert caught.value.code == Exit.USAGE
+
+
+def test_the_report_names_what_sets_the_floor_and_what_is_above_the_claim(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["audit", wheel(tmp_path, NEW, old=extension(needs={"libc.so.6": ["GLIBC_2.14", "GLIBC_2.17"]}))])
+    assert (
+        capsys.readouterr().out
+        == f"""\
+{OLD}
+  claims    manylinux_2_17_x86_64
+  measured  manylinux_2_34_x86_64 (GLIBC 2.34)
+    set by  GLIBC_2.34 of libc.so.6 (dlopen): demo/mod.so
+  above the claim
+    demo/mod.so
+      libc.so.6
+        GLIBC_2.34  dlopen
+  libraries
+    by policy libc.so.6
+  lower tags
+    below manylinux_2_34_x86_64
+      GLIBC_2.34 of libc.so.6 (dlopen): demo/mod.so
+    below manylinux_2_17_x86_64
+      GLIBC_2.17 of libc.so.6: demo/old.so
+    below manylinux_2_14_x86_64
+      GLIBC_2.14 of libc.so.6: demo/old.so
+  violations
+    symbol-version: 1 need above the claim, as listed
+  falls short: 1 violation; the lowest tag that fits its symbols is manylinux_2_34_x86_64
+"""
+    )
+
+
+def test_help_needs_little(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", "--help"]) == Exit.RIGHT
+    assert "--exclude PATTERN" in capsys.readouterr().out
+    code = (
+        "import resource, sys; from wainwright.__main__ import main; main(['audit', '--help']);"
+        "usage = resource.getrusage(resource.RUSAGE_SELF);"
+        "heavy = {'wainwright.audit', 'packaging', 'isal', 'hashlib', 'json', 'auditwheel'} & set(sys.modules);"
+        "print(usage.ru_utime + usage.ru_stime, heavy or '', file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    seconds, *heavy = done.stderr.split()
+    assert heavy == []
+    assert float(seconds) < 0.15
