@@ -18,14 +18,20 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from wainwright.destinations import Asset
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 OWNER, REPO, TOKEN = "octo", "demo", "ghp_strictSecretOfTheTests0123456789abcd"
 COMMIT = "1" * 40
 USER = {
-    "login": "octo", "id": 1, "node_id": "U_1", "avatar_url": "https://example.org/a", "gravatar_id": "", "type": "User",
-    "site_admin": False,
+    "login": "octo", "id": 1, "node_id": "U_1", "avatar_url": "https://example.org/a", "gravatar_id": "",
+    "type": "User", "site_admin": False,
 } | {
     f"{key}_url" if key else "url": f"https://example.org/users/octo/{key}"
     for key in (
@@ -95,6 +101,21 @@ def refused(message: str) -> Answer:
     return Answer(422, {"message": message, "documentation_url": "https://docs.github.com/rest"})
 
 
+class Clock:
+    """Time that passes only when somebody waits; safe in several threads."""
+
+    def __init__(self) -> None:
+        self.time = 1_800_000_000.0
+        self.waits: list[float] = []
+
+    def now(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self.time += seconds
+
+
 class StrictGitHub:
     """The state of one repository, and the server in front of it."""
 
@@ -120,7 +141,7 @@ class StrictGitHub:
         self.server.daemon_threads = True
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
 
-    def __enter__(self) -> StrictGitHub:
+    def __enter__(self) -> Self:
         self.thread.start()
         return self
 
@@ -188,7 +209,7 @@ class StrictGitHub:
         site = f"{self.origin}/{OWNER}/{REPO}/releases/tag"
         return dict(release) | {
             "node_id": f"R_{release['id']}", "url": url, "assets_url": f"{url}/assets", "author": USER,
-            "upload_url": f"{self.origin}/api/uploads/repos/{OWNER}/{REPO}/releases/{release['id']}/assets{{?name,label}}",
+            "upload_url": f"{url.replace('/api/v3/', '/api/uploads/')}/assets{{?name,label}}",
             "html_url": f"{site}/{'untagged-' + str(release['id']) if release['draft'] else release['tag_name']}",
             "tarball_url": None if release["draft"] else f"{self.api_url}/tarball",
             "zipball_url": None if release["draft"] else f"{self.api_url}/zipball",
@@ -397,8 +418,12 @@ class StrictGitHub:
         return Answer(200, {"name": tag, "body": f"What changed in {tag}"})
 
     def _page(self, items: list[dict[str, Any]], call: Call) -> Answer:
-        size, number = int(call.seen.query.get("per_page", 30)), int(call.seen.query.get("page", 1))
-        return Answer(200, items[(number - 1) * min(size, 100) : number * min(size, 100)])
+        size = min(int(call.seen.query.get("per_page", 30)), 100)
+        number, last = int(call.seen.query.get("page", 1)), max(1, -(-len(items) // size))
+        places = {"prev": number - 1, "next": number + 1, "last": last, "first": 1}
+        url = f"{self.origin}{call.seen.path}?per_page={size}&page="
+        links = [f'<{url}{place}>; rel="{name}"' for name, place in places.items() if 1 <= place <= last != 1]
+        return Answer(200, items[(number - 1) * size : number * size], {"Link": ", ".join(links)} if links else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -471,21 +496,8 @@ class _Handler(BaseHTTPRequestHandler):
         fault = self.github.plan(seen) or Fault()
         if fault.run is not None:
             fault.run()
-        length = int(self.headers.get("Content-Length", 0))
-        if fault.reset == "before":
-            self._reset(seen)
-        if fault.reset == "in":
-            self.rfile.read(length // 2)
-            if seen.uploads and length:
-                self._act(seen, b"?", Fault(store="starter"))
-            self._reset(seen)
-        body = self.rfile.read(length)
-        if len(body) < length:  # the client is gone
-            if seen.uploads:
-                self._act(seen, b"?", Fault(store="starter"))
-            self._reset(seen)
-        done = fault.store != "none"
-        answer = self._act(seen, body, fault) if done else Answer(500)
+        body = self._body(seen, fault)
+        answer = self._act(seen, body, fault) if fault.store != "none" else Answer(500)
         if fault.slow:
             time.sleep(fault.slow)
         if fault.reset == "after":
@@ -493,8 +505,20 @@ class _Handler(BaseHTTPRequestHandler):
         if fault.status:
             told = {"message": "told to", "documentation_url": "https://docs.github.com/rest"}
             answer = Answer(fault.status, fault.body if fault.body is not None else told, dict(fault.headers))
+        answer.headers |= fault.headers
         self.github.log.append((seen.method, seen.path, answer.status))
         self._send(answer, cut=fault.reset == "answer")
+
+    def _body(self, seen: Seen, fault: Fault) -> bytes:
+        length = int(self.headers.get("Content-Length", 0))
+        if fault.reset == "before":
+            self._reset(seen)
+        body = self.rfile.read(length // 2 if fault.reset == "in" else length)
+        if fault.reset == "in" or len(body) < length:  # GitHub's documentation: this may leave an empty asset
+            if seen.uploads:
+                self._act(seen, b"?", Fault(store="starter"))
+            self._reset(seen)
+        return body
 
     def _act(self, seen: Seen, body: bytes, fault: Fault) -> Answer:
         kind, _, token = self.headers.get("Authorization", "").partition(" ")
@@ -529,3 +553,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.connection.close()
         raise Reset
+
+
+def sealed(folder: Path, contents: Mapping[str, bytes]) -> tuple[Asset, ...]:
+    """Write files and give them as sealed."""
+    assets = []
+    for name, content in contents.items():
+        path = folder / name
+        path.write_bytes(content)
+        sha256 = hashlib.sha256(content).hexdigest()
+        assets.append(Asset(name=name, path=path, size=len(content), sha256=sha256))
+    return tuple(assets)

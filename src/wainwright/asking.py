@@ -61,8 +61,15 @@ class Asker:
         self._api = urlsplit(api_url)
         self._last_write = float("-inf")
         self._spent_until = float("-inf")
-        self.calls = _calls(repository, api_url=api_url, token=token, client=client)
+        self._client = client or _client()
+        self._owns_client = client is None
+        self.link = ""  # the last answer's, RFC 8288
+        self.calls = _calls(repository, api_url=api_url, token=token, client=self._client)
         self.transport = self.calls.transport
+
+    def close(self) -> None:
+        if self._owns_client:
+            self._client.close()
 
     def ask(self, what: str, send: Callable[[], T], *, write: bool) -> T:
         """Give what `send` gives; send again after a wait while that is safe.
@@ -98,6 +105,7 @@ class Asker:
         if answer.headers.get("x-ratelimit-remaining") == "0":
             now = self.patience.now()
             self._spent_until = now + (until_reset(answer.headers, now=now) or 0.0)
+        self.link = answer.headers.get("link", "")
         try:
             return read(answer.json() if answer.content else None)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -107,7 +115,7 @@ class Asker:
         """Put what `url` serves through `digest`, once; false if it is of the content type `unless`: no bytes of it."""
         headers = {**self.transport.base_headers, "Accept": "application/octet-stream", "Accept-Encoding": "identity"}
         # A redirect leads to a storage host: httpx2 takes the token along within one origin only.
-        with self.transport.client.stream("GET", url, headers=headers, follow_redirects=True) as answer:
+        with self._client.stream("GET", url, headers=headers, follow_redirects=True) as answer:
             if answer.is_error:
                 answer.read()
             answer.raise_for_status()
@@ -172,18 +180,21 @@ class Asker:
         return WainwrightError(f"could not {what}: {reason}{moved}", code=Exit.REFUSED, where=self.repository)
 
 
-def _calls(repository: str, *, api_url: str, token: str, client: httpx2.Client | None) -> Any:
+def _client() -> httpx2.Client:
+    import httpx2
+
+    return httpx2.Client(timeout=httpx2.Timeout(60, read=300, write=300), follow_redirects=False)
+
+
+def _calls(repository: str, *, api_url: str, token: str, client: httpx2.Client) -> Any:
     """Build ghapi's client of the operations that are used here.
 
     `GhApi()` itself builds a thousand operations (a quarter of a second each time), and takes GITHUB_JWT_TOKEN from the
     environment before any token it is given.
     """
-    import httpx2
     from fastspec.oapi import OpenAPIClient  # type: ignore[import-untyped]
     from ghapi.core import GhSyncTransport, pspec
 
-    if client is None:
-        client = httpx2.Client(timeout=httpx2.Timeout(60, read=300, write=300), follow_redirects=False)
     headers = {
         "Accept": "application/vnd.github+json",
         "Authorization": f"Bearer {token}",

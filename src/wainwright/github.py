@@ -19,6 +19,7 @@ from wainwright.sealedfile import as_sealed
 
 if TYPE_CHECKING:
     import httpx2
+    from typing_extensions import Self
 
 T = TypeVar("T")
 API: Final = "https://api.github.com"
@@ -85,6 +86,7 @@ class GitHub:
 
     Reads are repeated until they succeed or patience ends. A write whose outcome is unknown raises Unsure: whoever
     wrote looks first. What the host says of rate limits is heeded everywhere. Raises Gone and Unprocessable too.
+    Leaving its context closes its connections; a `client` that was given is its giver's to close.
     """
 
     def __init__(
@@ -101,6 +103,12 @@ class GitHub:
         self.patience = patience or Patience()
         self._asker = Asker(repository, token=token, api_url=api_url, patience=self.patience, client=client)
         self._repos, self._git = self._asker.calls.repos, self._asker.calls.git
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._asker.close()
 
     def may_push(self) -> bool | None:
         """Say whether the token may write here; None where the host does not tell."""
@@ -206,7 +214,8 @@ class GitHub:
         while True:
             found = self._ask(what, operation, read, per_page=PER_PAGE, page=number, **fields)
             yield from found
-            if len(found) < PER_PAGE:
+            # No link at all on a full page may mean that a proxy has dropped it: then an empty page is the end.
+            if len(found) < PER_PAGE or ("rel=" in self._asker.link and 'rel="next"' not in self._asker.link):
                 return
             number += 1
 

@@ -148,7 +148,7 @@ class ReleasePage:
 
     def _send(self, page: Page, asset: Asset) -> None:
         held = self.github.upload(page, asset)
-        self._view.held[held.name] = held
+        self._view.called(asset, held)
         self._view.sent.add(held.id)
 
     def _remove(self, page: Page, asset: Asset) -> None:

@@ -24,7 +24,7 @@ class View:
         self.github = github
         self.wanted = wanted
         self.where = f"{github.repository} {wanted.tag}"
-        self.sealed = {kept_name(asset.name): asset for asset in wanted.assets}
+        self.sealed = {kept_name(asset.name): asset for asset in wanted.assets}  # by the names that they have there
         self.looked = False
         self.all: tuple[Page, ...] = ()
         self.page: Page | None = None
@@ -56,6 +56,18 @@ class View:
 
     def look_at_assets(self) -> None:
         self.held = {held.name: held for held in self.github.assets(self.page.id)} if self.page else {}
+        for held in self.others():
+            if held.sha256 is not None:
+                same = (
+                    asset for asset in self.wanted.assets if asset.sha256 == held.sha256 and not self.held_for(asset)
+                )
+                for asset in same:
+                    self.called(asset, held)
+
+    def called(self, asset: Asset, held: Held) -> None:
+        """Note an asset, and by which name the host calls it: how it renames is documented by example only."""
+        self.sealed = {name: other for name, other in self.sealed.items() if other != asset} | {held.name: asset}
+        self.held[held.name] = held
 
     def _spares(self, mine: list[Page]) -> tuple[Page, ...]:
         """Give the empty drafts of two runs that began at one time: the older one counts. Any other is an error."""
@@ -75,7 +87,7 @@ class View:
         return mark is not None and mark.seal == self.wanted.seal and not mark.adopted
 
     def held_for(self, asset: Asset) -> Held | None:
-        return self.held.get(kept_name(asset.name))
+        return next((self.held.get(name) for name, other in self.sealed.items() if other.name == asset.name), None)
 
     def remote(self, held: Held) -> Remote:
         """Give an asset as the publisher sees it; one without a digest is downloaded, if that can tell anything."""
