@@ -10,6 +10,7 @@ import sys
 import tarfile
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -45,6 +46,8 @@ if backend:
         setattr(answer, part, answer)
     sys.modules[module] = answer
 """
+# What the standard library raises for archives that are no archives, cut short, encrypted, or that link to nothing.
+_BROKEN: Final = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, LookupError, RuntimeError, ValueError)
 _ABSENT: Final = ("No matching distribution found", "Could not find a version that satisfies")
 _OFFLINE: Final = ("NewConnectionError", "Failed to establish", "Connection", "Temporary failure in name resolution")
 
@@ -121,7 +124,7 @@ def unpack(archive: Path, target: Path) -> None:
         try:
             for member in _members(archive):
                 _put(member, inside, archive.name)
-        except (tarfile.TarError, zipfile.BadZipFile, EOFError, RuntimeError, ValueError) as error:
+        except _BROKEN as error:
             raise WainwrightError(
                 f"the sdist cannot be unpacked: {error}", code=Exit.BUILD, where=archive.name
             ) from error
