@@ -16,8 +16,8 @@ from wainwright.collecting import read_libraries
 from wainwright.errors import Exit, WainwrightError
 from wainwright.graft import graft
 from wainwright.planning import Job
-from wainwright.rendering import render
 from wainwright.receipts import plain
+from wainwright.rendering import render
 from wainwright.retag import retag
 from wainwright.run import Run
 from wainwright.sessions.build import LIBRARIES

@@ -12,16 +12,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from wainwright.collecting import collect
+from wainwright.entering import enter
 from wainwright.errors import Exit, WainwrightError
-from wainwright.host import enter_host, find_python
-from wainwright.places import Place, Standing, stand
+from wainwright.host import Host
+from wainwright.places import Place
 from wainwright.planning import Job
 from wainwright.policy import load_policies
 from wainwright.retag import retag
 from wainwright.sessions.graph import Selection
-from wainwright.sessions.pipeline import Pipeline, say
-from wainwright.sessions.stage import Outcome, Piece, carry_out, merged
+from wainwright.sessions.pipeline import Pipeline
+from wainwright.sessions.stage import Outcome, Piece, carry_out
+from wainwright.sessions.standings import have_images, have_pythons
 from wainwright.sources import Prepared
+from wainwright.standing import Standing
 from wainwright.toolchain import ZIG_VERSION, ensure_zig
 from wainwright.toolchain import environment as zig_environment
 from wainwright.values import Python
@@ -34,30 +37,9 @@ def run(pipeline: Pipeline, selection: Selection) -> None:
     """Build every job of the selection."""
     jobs = pipeline.jobs(selection)
     with pipeline.swept():
-        standings = _standings(pipeline, jobs)
-        pieces = [_piece(pipeline, job, standings[job.image.name]) for job in jobs]
-        carry_out(pipeline, "build", pieces)
-
-
-def _standings(pipeline: Pipeline, jobs: tuple[Job, ...]) -> Mapping[str, Standing]:
-    """Say how each image is had, and find every Python, before anything is built; all that is missing is named."""
-    standings: dict[str, Standing] = {}
-    lacking: list[WainwrightError] = []
-    asked = set()
-    for job in jobs:
-        try:
-            if job.image.name not in standings:
-                standings[job.image.name] = stand(job.image)
-                if standings[job.image.name].stands_in:
-                    say(f"{standings[job.image.name]}: its wheels are for trying things out, and are never published")
-            if job.python not in asked:
-                asked.add(job.python)
-                find_python(job.python, job.image.python, pipeline.run)
-        except WainwrightError as error:
-            lacking.append(error)
-    if lacking:
-        raise merged(list({str(error): error for error in lacking}.values()))
-    return standings
+        standings = have_images(pipeline, ((job.image, job.arch) for job in jobs))
+        have_pythons(pipeline, ((standings[job.image.name, job.arch], job.python) for job in jobs))
+        carry_out(pipeline, "build", [_piece(pipeline, job, standings[job.image.name, job.arch]) for job in jobs])
 
 
 def _piece(pipeline: Pipeline, job: Job, standing: Standing) -> Piece:
@@ -66,7 +48,7 @@ def _piece(pipeline: Pipeline, job: Job, standing: Standing) -> Piece:
         "source": pipeline.source.digest,
         "tag": pipeline.version,
         "build": job.variant.build,
-        "image": {"name": job.image.name, "engine": standing.engine, "env": job.image.env},
+        "image": {"name": job.image.name, "engine": standing.engine, "digest": standing.digest, "env": job.image.env},
         "zig": ZIG_VERSION if standing.toolchain else None,
         "env": job.env,
         "python": job.python,
@@ -105,6 +87,7 @@ def _build(pipeline: Pipeline, job: Job, standing: Standing, log: Path) -> Outco
         "source": dict(source.origin),
         "python": str(job.python),
         "toolchain": f"zig {ZIG_VERSION}" if standing.toolchain else None,
+        "image": standing.digest or None,
         "stands-in": standing.stands_in,
         "libraries": [library.path for library in libraries],
     }
@@ -123,8 +106,16 @@ def _temporary(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def _entered(pipeline: Pipeline, job: Job, standing: Standing) -> Iterator[Place]:
-    with enter_host(pipeline.dist, pipeline.run, pythons=job.image.python) as place:
-        if standing.toolchain:
+    network = job.variant.build.network
+    if not network and standing.container is None and not standing.stands_in:
+        raise WainwrightError(
+            "the network cannot be kept from a build on the host",
+            code=Exit.BUILD,
+            where=f"variants.{job.variant.name}.build.network",
+            hint="build in a container image, or leave `network` out",
+        )
+    with enter(standing, pipeline.dist, pipeline.run, network=network) as place:
+        if isinstance(place, Host) and standing.toolchain:
             zig = ensure_zig(pipeline.run, pipeline.cache)
             tools = zig_environment(job.glibc, job.arch, place.folder / "tools", zig=zig)
             yield replace(place, extra=tools)

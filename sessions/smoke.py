@@ -8,15 +8,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from wainwright.entering import enter
 from wainwright.errors import Exit, WainwrightError
-from wainwright.host import enter_host
-from wainwright.places import Place, Standing, stand
+from wainwright.places import Place
 from wainwright.planning import Job
 from wainwright.release import Image
 from wainwright.run import Completed
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.pipeline import Pipeline
 from wainwright.sessions.stage import Outcome, Piece, carry_out
+from wainwright.sessions.standings import have_images
+from wainwright.standing import Standing
 
 # Says where each module came from, so that an import from a source tree is seen (tilelang#251).
 IMPORT: Final = """
@@ -30,11 +32,17 @@ def run(pipeline: Pipeline, selection: Selection) -> None:
     """Smoke-test every job of the selection in each of its images."""
     jobs = pipeline.jobs(selection)
     with pipeline.swept():
-        pieces = [piece for job in jobs for image in job.smoke_images for piece in _pieces(pipeline, job, image)]
+        standings = have_images(pipeline, ((image, job.arch) for job in jobs for image in job.smoke_images))
+        pieces = [
+            piece
+            for job in jobs
+            for image in job.smoke_images
+            for piece in _pieces(pipeline, job, standings[image.name, job.arch])
+        ]
         carry_out(pipeline, "smoke", pieces)
 
 
-def _pieces(pipeline: Pipeline, job: Job, image: Image) -> Sequence[Piece]:
+def _pieces(pipeline: Pipeline, job: Job, standing: Standing) -> Sequence[Piece]:
     folder = pipeline.wheelhouse / job.variant.name
     audited = pipeline.receipts.read(job.id, "audit")
     wheel = audited.evidence(folder) if audited else None
@@ -44,7 +52,7 @@ def _pieces(pipeline: Pipeline, job: Job, image: Image) -> Sequence[Piece]:
         raise WainwrightError(
             "there is no audited wheel to test", code=Exit.SMOKE, where=f"job {job.id}", hint="run the audit session"
         )
-    standing = stand(image)
+    image = standing.image
     piece = Piece(
         stage="smoke",
         job=job.id,
@@ -57,23 +65,27 @@ def _pieces(pipeline: Pipeline, job: Job, image: Image) -> Sequence[Piece]:
             "wheel": audited.wheel,
             "smoke": job.variant.smoke,
             "backends": job.variant.backends,
-            "image": {"name": image.name, "engine": standing.engine, "env": image.env},
+            "image": {"name": image.name, "engine": standing.engine, "digest": standing.digest, "env": image.env},
             "python": job.python,
         },
         folder=folder,
         source=audited.wheel,
         per_image=True,
-        work=lambda log: _smoke(pipeline, job, image, wheel, standing, log),
+        work=lambda log: _smoke(pipeline, job, wheel, standing, log),
     )
     return [piece]
 
 
-def _smoke(pipeline: Pipeline, job: Job, image: Image, wheel: Path, standing: Standing, log: Path) -> Outcome:
+def _smoke(pipeline: Pipeline, job: Job, wheel: Path, standing: Standing, log: Path) -> Outcome:
     """Install the wheel in a fresh environment, and use it from an empty folder as a stranger would."""
-    with enter_host(pipeline.dist, pipeline.run, pythons=image.python) as place:
-        trial = Trial(place=place, job=job, image=image, log=log)
+    with enter(standing, pipeline.dist, pipeline.run) as place:
+        trial = Trial(place=place, job=job, image=standing.image, log=log)
         trial.install(wheel)
-        facts: dict[str, Any] = {"stands-in": standing.stands_in, **trial.imports(job.variant.smoke.imports)}
+        facts: dict[str, Any] = {
+            "image": standing.digest or None,
+            "stands-in": standing.stands_in,
+            **trial.imports(job.variant.smoke.imports),
+        }
         for command in job.variant.smoke.run:
             trial.command(command)
         if job.variant.smoke.backends:

@@ -41,12 +41,10 @@ class Host:
         executable = self.folder / f"venv-{python}" / "bin" / "python"
         if not executable.exists():
             base = find_python(python, self.pythons, self.run_here)
-            made = self.run_here([base, "-m", "venv", str(executable.parent.parent)], env=passed_on(os.environ))
-            made.check(
-                f"no virtual environment could be made with {base}",
-                code=Exit.ENGINE,
-                hint="on Debian and Ubuntu: apt-get install python3-venv",
-            )
+            # virtualenv comes with nox, and takes a tenth of venv's time: it links its pip in from a cache.
+            argv = [sys.executable, "-m", "virtualenv", "--quiet", "--no-periodic-update", "--python", base]
+            made = self.run_here([*argv, executable.parent.parent], env=passed_on(os.environ))
+            made.check(f"no virtual environment could be made with {base}", code=Exit.ENGINE)
         return str(executable)
 
     def environment(self) -> Mapping[str, str]:

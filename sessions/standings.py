@@ -1,0 +1,53 @@
+"""How the images of a stage are had on this machine; all that is missing is named before anything is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from wainwright.entering import lacking_pythons
+from wainwright.errors import WainwrightError
+from wainwright.pins import read_lock
+from wainwright.release import Image
+from wainwright.sessions.pipeline import Pipeline, say
+from wainwright.sessions.stage import merged
+from wainwright.standing import Standing, stand
+from wainwright.values import Python
+
+Standings = Mapping[tuple[str, str], Standing]
+
+
+def have_images(pipeline: Pipeline, wanted: Iterable[tuple[Image, str]]) -> Standings:
+    """Have each image for its architecture, pulled or built where it is not here; what stands in is said.
+
+    Gives them by (name, architecture). Raises WainwrightError (ENGINE) that names every image that cannot be had.
+    """
+    lock = read_lock(pipeline.release.root)
+    standings: dict[tuple[str, str], Standing] = {}
+    lacking: list[WainwrightError] = []
+    for name, arch in dict.fromkeys((image.name, arch) for image, arch in wanted):
+        try:
+            standing = stand(pipeline.release.images[name], arch=arch, lock=lock, run=pipeline.run, tell=say)
+        except WainwrightError as error:
+            lacking.append(error)
+            continue
+        standings[name, arch] = standing
+        if standing.stands_in:
+            say(f"{standing}: what it makes or proves is for trying things out, and is never published")
+    if lacking:
+        raise merged(lacking)
+    return standings
+
+
+def have_pythons(pipeline: Pipeline, wanted: Iterable[tuple[Standing, Python]]) -> None:
+    """Look for each Python where it is to be used; raises WainwrightError (ENGINE) that names all that are missing."""
+    pythons: dict[tuple[str, str], list[Python]] = {}
+    places: dict[tuple[str, str], Standing] = {}
+    for standing, python in wanted:
+        key = (standing.image.name, standing.arch)
+        places[key] = standing
+        pythons.setdefault(key, []).append(python)
+    lacking = [
+        error for key, standing in places.items() for error in lacking_pythons(standing, pythons[key], pipeline.run)
+    ]
+    if lacking:
+        raise merged(list({str(error): error for error in lacking}.values()))
