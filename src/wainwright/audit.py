@@ -39,6 +39,18 @@ def audit(
     `libraries` are the outside libraries as the build image had them, `original` the wheel before its repair. Raises
     ArchiveError for what is no wheel or cannot be read at all; whatever else is wrong is a violation.
     """
+    return _judge(examine(wheel, claim=claim, terms=terms, libraries=libraries, original=original))
+
+
+def examine(
+    wheel: Path,
+    *,
+    claim: Glibc | None = None,
+    terms: Terms | None = None,
+    libraries: Sequence[Outside] = (),
+    original: Path | None = None,
+) -> Case:
+    """Read and measure one wheel without judging it; takes and raises what `audit` does."""
     terms = terms or Terms()
     policies = load_policies()
     name = parse_wheel_name(wheel.name)
@@ -48,14 +60,16 @@ def audit(
         arch = platforms.arches[0] if platforms.arches else None
         floors = Floors(policies, arch)
         claims = _claims(claim, arch, platforms, policies)
-        interest = Interest(floors, claims, python=_is_abi3(name))
+        inside = frozenset(entry.name.rpartition("/")[2] for entry in archive.entries)
+        interest = Interest(floors, claims, python=_is_abi3(name), inside=inside)
         inspection = inspect(archive, interest=interest, algorithms=_algorithms(info))
     if arch is None:
         arch = _most_common_arch(inspection.members)
         floors = Floors(policies, arch)
         claims = _claims(claim, arch, platforms, policies)
     case = _case(name, info, inspection, platforms, claims, arch, floors, terms, tuple(libraries))
-    return _judge(replace(case, original_size=original.stat().st_size if original is not None else None))
+    before = original.stat().st_size if original is not None else None
+    return replace(case, original_size=before, named=interest.named(case.measured.glibc))
 
 
 def _claims(claim: Glibc | None, arch: str | None, platforms: Platforms, policies: Policies) -> tuple[Claim, ...]:
@@ -186,25 +200,21 @@ def _weight(name: str, severity: Severity, terms: Terms) -> Severity:
 
 def _told(case: Case) -> tuple[Need, ...]:
     """Give the needs above the lowest policy, the hardest first; symbols where they are sure to have been read."""
-    lowest = load_policies().lowest(case.arch) if case.arch in load_policies().arches() else Glibc(0, 0)
+    policies = load_policies()
+    lowest = policies.lowest(case.arch) if case.arch in policies.arches() else Glibc(0, 0)
     told = []
     for need in case.needs:
         if not need.counts or (need.glibc is not None and need.glibc <= lowest):
             continue
-        decides = (
-            need.glibc is None
-            or need.glibc == case.measured.glibc
-            or not all(claim.policy.admits(need.version) for claim in case.claims)
-        )
-        one = need.told()
-        told.append(
-            one if decides else Need(member=one.member, library=one.library, version=one.version, glibc=one.glibc)
-        )
-    return tuple(
-        sorted(
-            told, key=lambda need: (need.glibc is not None, _down(need.glibc), need.member, need.library, need.version)
-        )
-    )
+        decides = need.glibc is None or not all(claim.offers(need.version) for claim in case.claims)
+        if need.glibc == case.measured.glibc:
+            decides = decides or case.wheel.by_name[need.member].order in case.named
+        told.append(need.told(with_symbols=decides))
+    return tuple(sorted(told, key=_hardest_first))
+
+
+def _hardest_first(need: Need) -> tuple[bool, tuple[int, int], str, str, str]:
+    return (need.glibc is not None, _down(need.glibc), need.member, need.library, need.version)
 
 
 def _down(glibc: Glibc | None) -> tuple[int, int]:

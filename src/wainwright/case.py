@@ -37,6 +37,7 @@ class Case:
     needs: tuple[VersionedNeed, ...]
     fates: Fates
     measured: Measured
+    named: frozenset[int] = frozenset()  # places of members whose symbols at the measured floor were read
     original_size: int | None = None
 
     def objects(self) -> Iterator[tuple[Member, Elf]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from wainwright.policy import Policies, Policy
@@ -31,10 +32,19 @@ class Claim:
     def libc(self) -> str:
         return self.policy.libc
 
+    def offers(self, version: str) -> bool:
+        """Whether every system of the claim has this version of the library that it is needed from."""
+        return _admits(self.policy, version)
+
     @property
     def relocates_packed(self) -> bool:
         """Whether glibc's loader understands DT_RELR; musl's does since 1.2.4, which a musllinux tag cannot say."""
         return self.libc == "musl" or self.policy.version >= RELR_GLIBC
+
+
+@lru_cache(maxsize=4096)
+def _admits(policy: Policy, version: str) -> bool:
+    return policy.admits(version)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,8 +22,8 @@ BATCH: Final = 1 << 20  # small members go to a worker by the megabyte
 BLOCK: Final = 1 << 20
 TEXT_LIMIT: Final = 64 << 20  # RECORD of the largest wheels has 5 MB
 
-# Says, for one ELF member, which of its symbols are wanted; None: do not even read the table.
-Interest = Callable[[Elf], "Callable[[Symbol], bool] | None"]
+# Says, for one ELF member and its place in the directory, which of its symbols are wanted; None: the table is not read.
+Interest = Callable[[Elf, int], "Callable[[Symbol], bool] | None"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +31,7 @@ class Member:
     """A member as it was read. `problem` says why it could not be, `elf_problem` why it is no readable ELF file."""
 
     name: str
+    order: int  # its place in the directory
     size: int
     algorithm: str
     digest: bytes
@@ -109,17 +110,20 @@ def _read(archive: Archive, entry: Entry, algorithm: str, interest: Interest) ->
     try:
         read = archive.digest(entry, algorithm=algorithm, keep=keep)
     except MemberError as error:
-        return Member(name=entry.name, size=entry.size, algorithm=algorithm, digest=b"", problem=error.what)
+        return Member(
+            name=entry.name, order=entry.index, size=entry.size, algorithm=algorithm, digest=b"", problem=error.what
+        )
     elf: Elf | None = None
     symbols: tuple[Symbol, ...] = ()
     problem: str | None = None
     if read.data is not None:
         try:
-            elf, symbols = _elf(read.data, interest)
+            elf, symbols = _elf(read.data, interest, entry.index)
         except ElfError as error:
             problem = str(error)
     return Member(
         name=entry.name,
+        order=entry.index,
         size=entry.size,
         algorithm=algorithm,
         digest=read.hash,
@@ -130,9 +134,9 @@ def _read(archive: Archive, entry: Entry, algorithm: str, interest: Interest) ->
     )
 
 
-def _elf(data: bytes, interest: Interest) -> tuple[Elf, tuple[Symbol, ...]]:
+def _elf(data: bytes, interest: Interest, order: int) -> tuple[Elf, tuple[Symbol, ...]]:
     elf = read_elf(data)
-    wanted = interest(elf)
+    wanted = interest(elf, order)
     if wanted is None:
         return elf, ()
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from wainwright.claims import Claim
@@ -17,8 +17,7 @@ from wainwright.values import Glibc
 from wainwright.verdict import Need
 
 RELR: Final = "GLIBC_ABI_DT_RELR"
-NOTHING: Final = Glibc(0, 0)
-NOWHERE: Final = Glibc(9999, 0)  # sorts above every glibc: what no policy offers
+NAMED: Final = 4  # members that set the floor and whose symbols are read: what a person reads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +40,13 @@ class VersionedNeed:
         """Whether it holds the floor up: weak needs and those met inside do not."""
         return not self.weak and self.provider is None
 
-    def told(self) -> Need:
+    def told(self, *, with_symbols: bool) -> Need:
         return Need(
-            member=self.member, library=self.library, version=self.version, glibc=self.glibc, symbols=self.symbols
+            member=self.member,
+            library=self.library,
+            version=self.version,
+            glibc=self.glibc,
+            symbols=self.symbols if with_symbols else (),
         )
 
 
@@ -70,24 +73,34 @@ class Floors:
         return Glibc(*number[:2]) if number is not None and len(number) > 1 else None
 
 
-@dataclass(slots=True)
 class Interest:
     """Which symbols to read of which member: those that decide, so that most symbol tables are never read.
 
-    A member that sets the final floor is at or above the highest floor seen before it, whatever the order in which
-    the threads come: what is read is enough, and what is told does not depend on the order.
+    What is above a claim is named everywhere, what sets the floor in its first members by order in the directory. A
+    member among those is so at every moment, whatever the order in which threads come to it: what is told does not
+    depend on that order.
     """
 
-    floors: Floors
-    claims: tuple[Claim, ...]
-    python: bool  # abi3: every Python symbol, needed or defined
-    seen: Glibc = NOTHING
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    def __init__(
+        self, floors: Floors, claims: tuple[Claim, ...], *, python: bool, inside: frozenset[str] = frozenset()
+    ) -> None:
+        self.floors = floors
+        self.inside = inside  # names of files in the wheel: what is needed of them is most likely met there
+        self.claims = claims
+        self.python = python  # abi3: every Python symbol, needed or defined
+        self._known: dict[frozenset[str], tuple[frozenset[str], Glibc, frozenset[str]]] = {}
+        self._seen = floors.lowest
+        self._first: list[int] = []  # the first members that need the highest floor seen
+        self._lock = threading.Lock()
 
-    def __call__(self, elf: Elf) -> Callable[[Symbol], bool] | None:
+    def named(self, floor: Glibc | None) -> frozenset[int]:
+        """Give the places in the directory of the members whose symbols at this measured floor were read."""
+        return frozenset(self._first) if floor == self._seen else frozenset()
+
+    def __call__(self, elf: Elf, order: int) -> Callable[[Symbol], bool] | None:
         if not elf.dynamic:
             return None
-        versions = self._versions(elf)
+        versions = self._versions(elf, order)
         names = self._blacklisted(elf)
         if not versions and not names and not self.python:
             return None
@@ -102,20 +115,33 @@ class Interest:
 
         return wanted
 
-    def _versions(self, elf: Elf) -> frozenset[str]:
-        strong = [(need.version, self.floors.of(need.version) or NOWHERE) for need in elf.needs if not need.weak]
-        highest = max((floor for _, floor in strong if floor != NOWHERE), default=NOTHING)
-        wanted = {
-            version
-            for version, floor in strong
-            if floor == NOWHERE or any(not claim.policy.admits(version) for claim in self.claims)
-        }
+    def _versions(self, elf: Elf, order: int) -> frozenset[str]:
+        strong = frozenset([need.version for need in elf.needs if not need.weak and need.library not in self.inside])
+        if strong not in self._known:  # members of one wheel need much the same
+            self._known[strong] = self._judge(strong)
+        short, highest, setting = self._known[strong]
+        return short | setting if setting and self._sets_floor(highest, order) else short
+
+    def _judge(self, strong: frozenset[str]) -> tuple[frozenset[str], Glibc, frozenset[str]]:
+        """Give the versions that are short, the highest floor, and those that set it where it is above the lowest."""
+        short = frozenset(version for version in strong if self._is_short(version))
+        floors = {version: floor for version in strong if (floor := self.floors.of(version)) is not None}
+        highest = max(floors.values(), default=self.floors.lowest)
+        setting = {version for version, floor in floors.items() if floor == highest > self.floors.lowest}
+        return short, highest, frozenset(setting)
+
+    def _sets_floor(self, floor: Glibc, order: int) -> bool:
         with self._lock:
-            setting = highest >= self.seen and highest > self.floors.lowest
-            self.seen = max(self.seen, highest)
-        if setting:
-            wanted.update(version for version, floor in strong if floor == highest)
-        return frozenset(wanted)
+            if floor > self._seen:
+                self._seen, self._first = floor, []
+            if floor < self._seen or (len(self._first) == NAMED and order > self._first[-1]):
+                return False
+            self._first = sorted([*self._first, order])[:NAMED]
+            return True
+
+    def _is_short(self, version: str) -> bool:
+        """Whether a claim does not offer it, or nothing does."""
+        return self.floors.of(version) is None or not all(claim.offers(version) for claim in self.claims)
 
     def _blacklisted(self, elf: Elf) -> frozenset[str]:
         names: set[str] = set()

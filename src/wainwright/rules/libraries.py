@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from typing import Final
 
 from wainwright.case import Case
@@ -22,11 +23,11 @@ LIBPYTHON_HINT: Final = "extension modules do not link against libpython: the in
 PRIVATE: Final = "GLIBC_PRIVATE"
 # What belongs to the machine's graphics driver or to its loaders: a copy in a wheel does not fit the kernel module. The
 # versions are theirs; ANGLE's libEGL.so and Khronos' libOpenCL.so.1, which wheels rightly carry, are not among them.
-DRIVERS: Final = (
+DRIVERS: Final = re.compile("|".join(map(translate, (
     "libcuda.so*", "libcudadebugger.so*", "libnvidia-*.so*", "libnvcuvid.so*", "libnvoptix.so*", "libvulkan.so*",
     "libGL.so.1*", "libGLX.so.0*", "libGLdispatch.so.0*", "libOpenGL.so.0*", "libEGL.so.1*", "libGLX_*.so*",
     "libEGL_*.so*",
-)  # fmt: skip
+))))  # fmt: skip
 
 
 # PEP 600: a wheel may depend on symbol versions "only if they are available" in the glibc of its tag; PEP 513 for the
@@ -40,7 +41,7 @@ def symbol_version(case: Case) -> Iterator[Finding]:
             continue
         if need.version == PRIVATE or (case.musl and need.version.startswith("GLIBC_")):
             continue  # told by private-symbol, and by missing-library: musl has no such library at all
-        short = [claim for claim in _judges(case) if not claim.policy.admits(need.version)]
+        short = [claim for claim in _judges(case) if not claim.offers(need.version)]
         if short:
             yield _too_new(case, need, short)
 
@@ -181,8 +182,7 @@ def forbidden_library(case: Case) -> Iterator[Finding]:
             continue
         names = {plain_name(base), base, *([plain_name(elf.soname), elf.soname] if elf.soname else [])}
         pattern = _first(case.terms.forbid, names, member.name)
-        driver = next((text for text in DRIVERS if any(fnmatchcase(name, text) for name in names)), None)
-        if pattern is None and driver is None:
+        if pattern is None and not any(map(DRIVERS.match, names)):
             continue
         reason = pattern.reason if pattern is not None and pattern.reason else ""
         yield Finding(

@@ -207,7 +207,7 @@ def unjudged_tag(case: Case) -> Iterator[Finding]:
 def weak_needs(case: Case) -> Iterator[Finding]:
     told: dict[tuple[str, str], list[str]] = {}
     for need in case.needs:
-        above = need.provider is None and any(not claim.policy.admits(need.version) for claim in case.claims)
+        above = need.provider is None and any(not claim.offers(need.version) for claim in case.claims)
         if need.weak and above and need.version != RELR:
             told.setdefault((need.library, need.version), []).append(need.member)
     for (library, version), members in told.items():
