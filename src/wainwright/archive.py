@@ -100,27 +100,24 @@ class Archive:
             problems.append(Problem(kind="archive", member=None, message=message))
         guilty = frozenset(problem.member for problem in local)
         problems += [*name_problems(entries), *local, *layout_problems(directory, entries, guilty)]
+        problems += [entry.fault for entry in entries if entry.fault]
         budget = limits.budget(self.size)
-        sound = [entry for entry in entries if entry.fault is None]
-        over = [entry for entry in sound if entry.size > budget]
-        total = sum(entry.size for entry in sound if entry.size <= budget)
-        if total > budget:
-            raise ArchiveError(f"its members would inflate to {total} bytes, more than the {budget} that are allowed")
+        over = _beyond(entries, budget)
         problems += [Problem(kind="broken", member=e.name, message=_too_large(e, budget)) for e in over]
         self._over: Final = frozenset(entry.index for entry in over)
         self._budget: Final = budget
         self.comment: Final = directory.comment
         self.entries: Final = entries
-        faults = tuple(entry.fault for entry in entries if entry.fault)
-        self.problems: Final[tuple[Problem, ...]] = (*problems, *faults)
+        self.problems: Final[tuple[Problem, ...]] = tuple(problems)
 
     @classmethod
     def open(cls, path: Path, *, limits: Limits | None = None) -> Archive:
         """Read the directory and every local header of a zip archive; raises ArchiveError."""
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        except OSError as error:
-            raise ArchiveError(f"cannot be read: {error.strerror}", where=str(path)) from error
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            raise ArchiveError(f"cannot be read: {why}", where=str(path)) from error
         try:
             return cls(path, descriptor, limits or Limits())
         except ArchiveError as error:
@@ -246,6 +243,15 @@ class Archive:
         # BytesIO hands over its buffer without a copy, so a large member is held once.
         data = kept.getvalue() if kept else None
         return Member(entry=entry, size=entry.size, algorithm=algorithm, hash=digest.digest(), data=data)
+
+
+def _beyond(entries: tuple[Entry, ...], budget: int) -> list[Entry]:
+    """Find the members that alone exceed the budget; raises ArchiveError when the others do together."""
+    sound = [entry for entry in entries if entry.fault is None]
+    total = sum(entry.size for entry in sound if entry.size <= budget)
+    if total > budget:
+        raise ArchiveError(f"its members would inflate to {total} bytes, more than the {budget} that are allowed")
+    return [entry for entry in sound if entry.size > budget]
 
 
 def _too_large(entry: Entry, budget: int) -> str:

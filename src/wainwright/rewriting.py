@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import time
 import zlib
 from collections.abc import Iterable, Iterator
@@ -177,7 +176,7 @@ def source_date() -> tuple[int, int] | None:
 @contextmanager
 def _beside(target: Path) -> Iterator[int]:
     """Open a file beside the target; moved onto it at the end, removed on any error."""
-    path = target.with_name(f".{secrets.token_hex(8)}.part")
+    path = target.with_name(f".{os.urandom(8).hex()}.part")
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     except OSError as error:
