@@ -62,7 +62,7 @@ class Fetched:
 
 def fetch_sdist(sdist: Sdist, *, run: Run, cache: Path) -> Fetched:
     """Give the sdist's file, from `cache` when it was fetched before; raises WainwrightError if there is none."""
-    home = cache / "sdists" / f"{sdist.name}-{sdist.version}"
+    home = cache.absolute() / "sdists" / f"{sdist.name}-{sdist.version}"
     if not home.exists():
         home.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".tmp-", dir=home.parent) as temporary:

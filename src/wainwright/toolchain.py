@@ -55,6 +55,7 @@ def ensure_zig(run: Run, cache: Path) -> Path:
 
     Several threads and processes may ask at once: one fetches, under a lock, into a folder that is then renamed.
     """
+    cache = cache.absolute()
     home = cache / f"zig-{ZIG_VERSION}"
     zig = home / "ziglang" / "zig"
     if zig.exists():
