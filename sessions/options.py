@@ -14,13 +14,18 @@ from wainwright.errors import WainwrightError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """`words` are what stands alone: a tag for most sessions, two wheels for `diff`."""
+    """`words` are what stands alone: a tag for most sessions, images for `images` and `compat`, wheels for `diff`.
+
+    `update` and `push` are for `images` alone.
+    """
 
     words: tuple[str, ...] = ()
     only: str | None = None
     jobs: int = 1
     dry_run: bool = False
     json: bool = False
+    update: bool = False
+    push: bool = False
 
     @property
     def tag(self) -> str | None:
@@ -55,8 +60,10 @@ def parse(arguments: tuple[str, ...]) -> Options:
     parser.add_argument("--jobs", "-j", type=_positive, default=len(os.sched_getaffinity(0)), metavar="N")
     parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("--push", action="store_true")
     found = parser.parse_intermixed_args(list(arguments))
-    return Options(words=tuple(found.words), only=found.only, jobs=found.jobs, dry_run=found.dry_run, json=found.json)
+    return Options(**(vars(found) | {"words": tuple(found.words)}))
 
 
 def parse_posargs(posargs: Sequence[str]) -> Options:

@@ -122,7 +122,7 @@ def pull(
     engine.do(
         "pull", f"--platform={platform_of(arch)}", exact, what=f"{exact} could not be pulled", where=where, log=log
     )
-    if digest:
+    if digest and "@" not in ref:
         engine.do("tag", exact, ref, what=f"{exact} could not be tagged {ref}", where=where)
     return _fitting(engine, image, arch)
 
