@@ -142,6 +142,7 @@ class Small:
     hashes: str = "sha256"
     readable: bool = True
     moved: str = ""
+    swallows: bool = False
     faults: list[str] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
@@ -224,6 +225,9 @@ def _handler(index: Small) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - one 
             name = form["filename"].decode()
             if name in index.files:
                 self.say(400)
+                return
+            if index.swallows:
+                self.say(200)
                 return
             index.files[name] = form["content"] + (b"!" if fault == "garbled" else b"")
             if fault == "stored, reset":

@@ -52,6 +52,10 @@ class Index:
             for name, file in self._seen.items()
         }
 
+    def holds(self, asset: Asset) -> bool:
+        """Whether the index held these bytes when it was last listed; raises WainwrightError (CONFLICT) for others."""
+        return self._has(asset, self._seen)
+
     def put(self, asset: Asset) -> None:
         """Upload `asset` unless it is there.
 

@@ -1,0 +1,277 @@
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+import releases
+import servers
+from servers import Small
+from strict_github import COMMIT, OWNER, REPO, TOKEN, Fault, Seen, StrictGitHub
+from wainwright.destinations import Asset
+from wainwright.errors import Exit, WainwrightError
+from wainwright.github import GitHub
+from wainwright.index import Index, connect
+from wainwright.journal import Journal
+from wainwright.patience import Patience
+from wainwright.publication import Row, State, failure, table
+from wainwright.publishing import Publication, Site
+from wainwright.receipts import Artifact
+from wainwright.release import Destination
+from wainwright.releasepage import ReleasePage
+from wainwright.run import run
+from wainwright.wanted import Wanted
+
+PASSWORD = "correct-horse-7391"  # noqa: S105
+COMMAND = "nox -s publish -- v1.0"
+
+
+def asset(path: Path) -> Asset:
+    made = Artifact.of(path)
+    return Asset(name=path.name, path=path, size=made.size, sha256=made.sha256)
+
+
+@dataclass
+class World:
+    """An index and a GitHub on loopback, and the sealed files."""
+
+    index: Small
+    github: StrictGitHub
+    folder: Path
+    assets: tuple[Asset, ...]
+    said: list[str] = field(default_factory=list)
+    open: ExitStack = field(default_factory=ExitStack)
+
+    def sites(self) -> tuple[Site, ...]:
+        environ = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder)}
+        environ |= {"PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring"}
+        environ |= {"TWINE_USERNAME": servers.USER, "TWINE_PASSWORD": PASSWORD}
+        declared = Destination(name="internal", kind="index", url=self.index.upload)
+        index = connect(declared, project="demo", run=run, log=self.folder / "log", environ=environ, pause=self.sleep)
+        patience = Patience(attempts=3, pause=0, sleep=self.sleep)
+        github = GitHub(f"{OWNER}/{REPO}", token=TOKEN, api_url=self.github.api_url, patience=patience)
+        self.open.enter_context(github)
+        wanted = Wanted(tag="v1.0", version="1.0", commit=COMMIT, title="demo 1.0", notes="notes", assets=self.assets)
+        page = ReleasePage(github, wanted)
+        sites: dict[str, Index | ReleasePage] = {"internal": index, "page": page}
+        return tuple(Site(name=name, remote=remote, assets=self.assets) for name, remote in sites.items())
+
+    def publication(self, *, dry_run: bool = False, only: str = "") -> Publication:
+        return Publication(
+            sites=[site for site in self.sites() if only in site.name],
+            journal=Journal.open(self.folder / "journal.json", "v1.0"),
+            say=self.said.append,
+            command=COMMAND,
+            dry_run=dry_run,
+            pause=self.sleep,
+        )
+
+    def sleep(self, seconds: float) -> None:
+        """No test waits."""
+
+    @property
+    def public(self) -> dict[str, str]:
+        """What stands on the public release page, by name, with digests."""
+        release = next(iter(self.github.public), None)
+        contents = self.github.contents(release["id"]) if release else {}
+        return {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
+
+    @property
+    def writes(self) -> int:
+        """How many requests wanted to change something on GitHub."""
+        return sum(self.github.count(method, ".*") for method in ("POST", "PATCH", "DELETE"))
+
+    @property
+    def sealed(self) -> dict[str, str]:
+        return {asset.name: asset.sha256 for asset in self.assets}
+
+    @property
+    def indexed(self) -> dict[str, str]:
+        return {name: hashlib.sha256(data).hexdigest() for name, data in self.index.files.items()}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    names = [f"demo-1.0-cp3{minor}-cp3{minor}-manylinux_2_17_x86_64.whl" for minor in (10, 11, 12)]
+    assets = tuple(asset(releases.make_wheel(tmp_path / "wheels" / name, says=name)) for name in names)
+    with Small(password=PASSWORD).running() as index, StrictGitHub() as github:
+        made = World(index=index, github=github, folder=tmp_path, assets=assets)
+        with made.open:
+            yield made
+
+
+def test_all_of_it_arrives_in_the_one_safe_order(world: World) -> None:
+    seen: list[tuple[str, int]] = []
+
+    def watch(request: Seen) -> Fault | None:
+        if request.writes:
+            seen.append((request.method, len(world.index.files)))
+        return None
+
+    world.github.plan = watch
+    rows = world.publication().run()
+    assert world.public == world.indexed == world.sealed
+    assert {row.state for row in rows} == {State.PUBLIC}
+    assert seen[-1] == ("PATCH", 3), "made public when the index was full"
+    assert all(indexed == 0 for method, indexed in seen if method == "POST"), "the draft was complete before"
+
+
+def test_again_costs_no_upload_and_one_listing(world: World) -> None:
+    world.publication().run()
+    uploads, listings = world.index.uploads, world.index.listings
+    writes = world.writes
+    world.publication().run()
+    assert world.index.uploads == uploads
+    assert world.index.listings == listings + 1
+    assert world.writes == writes
+
+
+def test_a_lost_journal_changes_nothing(world: World) -> None:
+    world.publication(only="internal").run()
+    for text in (None, "{", "[]", '{"format": 1, "tag": "v1.0", "destinations": 3}'):
+        path = world.folder / "journal.json"
+        path.unlink() if text is None else path.write_text(text)
+        uploads = world.index.uploads
+        world.publication(only="internal").run()
+        assert world.index.uploads == uploads
+
+
+def test_the_journal_tells_what_was_done_and_when(world: World) -> None:
+    world.publication().run()
+    entries = json.loads((world.folder / "journal.json").read_text())["destinations"]
+    first = world.assets[0]
+    assert entries["internal"][first.name].keys() == {"sha256", "uploaded", "verified"}
+    assert "published" in entries["page"][""]
+
+
+def test_what_has_vanished_is_told(world: World) -> None:
+    world.publication(only="internal").run()
+    del world.index.files[world.assets[0].name]
+    world.said.clear()
+    world.publication(only="internal").run()
+    assert any("and is gone" in line for line in world.said)
+    assert world.indexed == world.sealed
+
+
+def test_the_same_command_uploads_only_what_is_missing(world: World) -> None:
+    world.index.faults = ["", "503", *["503"] * 40]
+    with pytest.raises(WainwrightError) as caught:
+        world.publication().run()
+    error = caught.value
+    assert error.code is Exit.PARTLY_PUBLISHED
+    assert error.hint.endswith(f"to finish: {COMMAND}")
+    assert f"  internal: {world.assets[0].name}" in error.details
+    assert f"  internal: {world.assets[1].name} (not there)" in error.details
+    assert world.github.public == [], "the draft stays a draft"
+    world.index.faults = []
+    before = world.index.uploads
+    world.publication().run()
+    assert world.index.uploads - before == 2
+    assert world.public == world.indexed == world.sealed
+
+
+def test_retries_exhausted_with_nothing_public(world: World) -> None:
+    world.index.faults = ["503"] * 40
+    with pytest.raises(WainwrightError) as caught:
+        world.publication(only="internal").run()
+    assert caught.value.code is Exit.RETRIES_EXHAUSTED
+    assert "nothing is public" in caught.value.details
+
+
+def test_another_file_under_a_name_stops_everything_before_any_write(world: World) -> None:
+    world.index.files[world.assets[2].name] = b"another"
+    with pytest.raises(WainwrightError) as caught:
+        world.publication().run()
+    assert caught.value.code is Exit.CONFLICT
+    assert world.assets[2].sha256 in str(caught.value)
+    assert hashlib.sha256(b"another").hexdigest() in str(caught.value)
+    assert world.index.uploads == 0
+    assert world.writes == 0
+
+
+def test_every_conflict_is_named(world: World) -> None:
+    for each in world.assets:
+        world.index.files[each.name] = b"another"
+    with pytest.raises(WainwrightError) as caught:
+        world.publication().run()
+    assert caught.value.code is Exit.CONFLICT
+    assert all(each.sha256 in str(caught.value) for each in world.assets)
+
+
+def test_a_dry_run_reads_all_and_writes_nothing(world: World) -> None:
+    world.publication(dry_run=True).run()
+    assert world.index.uploads == 0
+    assert world.writes == 0
+    assert sum("would upload" in line for line in world.said) == 6
+    assert "page: would create a draft" in world.said
+    assert "page: would make the release public" in world.said
+    assert not (world.folder / "journal.json").exists()
+
+
+def test_a_dry_run_of_what_is_done_would_do_nothing(world: World) -> None:
+    world.publication().run()
+    world.said.clear()
+    world.publication(dry_run=True).run()
+    assert not any("would" in line for line in world.said)
+
+
+def test_each_destination_resumes_alone(world: World) -> None:
+    world.publication(only="page").run()
+    assert (world.public, world.indexed) == (world.sealed, {})
+    world.publication(only="internal").run()
+    assert world.indexed == world.sealed
+
+
+def test_one_index_that_fails_does_not_hold_up_another(world: World, tmp_path: Path) -> None:
+    with Small(password="another one").running() as closed:  # noqa: S106
+        environ = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TWINE_USERNAME": "me", "TWINE_PASSWORD": PASSWORD}
+        declared = Destination(name="closed", kind="index", url=closed.upload)
+        other = connect(declared, project="demo", run=run, log=tmp_path / "log2", environ=environ, pause=world.sleep)
+        publication = world.publication()
+        publication.sites = [Site(name="closed", remote=other, assets=world.assets), *publication.sites]
+        with pytest.raises(WainwrightError) as caught:
+            publication.run()
+    assert caught.value.code is Exit.NOT_AUTHORISED
+    assert world.indexed == world.sealed
+    assert world.github.public == []
+
+
+def test_what_an_index_does_not_show_is_not_taken_for_done(world: World) -> None:
+    world.index.swallows = True
+    with pytest.raises(WainwrightError) as caught:
+        world.publication(only="internal").run()
+    assert caught.value.code is Exit.PARTLY_PUBLISHED
+    assert "does not show" in caught.value.what
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 5, 8, 11, 13])
+def test_cut_off_at_any_request_the_next_run_converges(world: World, step: int) -> None:
+    count = iter(range(1, 10000))
+    world.github.plan = lambda _: Fault(reset="after") if next(count) >= step else None
+    with pytest.raises(WainwrightError):
+        world.publication().run()
+    assert world.github.public == [] or world.public == world.sealed
+    world.github.plan = lambda _: None
+    world.publication().run()
+    assert world.public == world.indexed == world.sealed
+    assert world.index.uploads == 3
+    assert world.github.violations == []
+
+
+def test_the_table_names_every_file_with_its_digest(world: World) -> None:
+    lines = table(world.publication().run())
+    assert lines[0].startswith("internal: http://127.0.0.1")
+    assert sum(each.sha256 in line for each in world.assets for line in lines) == 6
+
+
+def test_a_failure_that_running_again_cannot_mend_keeps_its_code() -> None:
+    row = Row(destination="internal", name="demo.whl", sha256="0" * 64, size=1, state=State.PUBLIC)
+    made = failure(WainwrightError("no", code=Exit.NOT_AUTHORISED), [row], command="again")
+    assert made.code is Exit.NOT_AUTHORISED
+    assert made.details == ("public:", "  internal: demo.whl")
+    assert made.hint == "to finish: again"
