@@ -76,6 +76,7 @@ def expand(release: Release) -> tuple[Task, ...]:
             for suffix, words, selection in groups
         ]
         before = stage
+    tasks.append(Task(name="diff", stage="diff", doc="Say what changed between two wheels: -- OLD [NEW]."))
     return tuple(tasks)
 
 

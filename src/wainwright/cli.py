@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from wainwright import diffcli
 from wainwright.errors import Exit, WainwrightError
 from wainwright.values import Glibc
 
@@ -29,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
         arguments = _parser().parse_args(list(argv))
     except SystemExit as finished:  # --help
         return finished.code if isinstance(finished.code, int) else Exit.RIGHT
-    run = {"audit": _audit}[arguments.command]
+    run = {"audit": _audit, "diff": diffcli.run}[arguments.command]
     return run(arguments)
 
 
@@ -37,6 +38,7 @@ def _parser() -> _Parser:
     parser = _Parser(prog="wainwright", description="Wheels at hand: judge, rename, compare.", allow_abbrev=False)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_audit(commands)
+    diffcli.add(commands)
     return parser
 
 

@@ -26,7 +26,10 @@ LATER: Final[Mapping[tuple[str, ...], str]] = {
     ("images", "*", "time-limit"): "limits on the time of containers are not built yet; leave the key out",
     ("images", "*", "env"): "an environment of images is not built yet; build.env of a variant is",
     ("variants", "*", "smoke", "loaded"): "checks of what a process has loaded are not built yet; leave the table out",
-    ("variants", "*", "diff"): "comparing with an earlier wheel is not built yet; leave the table out",
+    ("variants", "*", "diff", "against"): (
+        "comparing with a wheel of the release page is not built yet; name a wheel here, such as ./old/demo-1.0-….whl, "
+        "or a folder of wheels, such as ./old"
+    ),
     ("publish", "*", "index"): "an index page beside the release page is not built yet; leave the key out",
 }
 
@@ -95,4 +98,14 @@ def _parse(path: Path, where: str) -> dict[str, Any]:
 
 
 def _later(document: Document) -> list[Mistake]:
-    return [Mistake(path, sentence) for pattern, sentence in LATER.items() for path, _ in document.at(*pattern)]
+    return [
+        Mistake(path, sentence)
+        for pattern, sentence in LATER.items()
+        for path, value in document.at(*pattern)
+        if pattern[-1] != "against" or not _names_wheels(value)
+    ]
+
+
+def _names_wheels(against: str) -> bool:
+    """Tell a path from a tag, `latest` and `nightly`."""
+    return against.endswith(".whl") or "/" in against

@@ -120,7 +120,7 @@ def _patterns(table: dict[str, Any], key: str) -> tuple[Pattern, ...]:
 
 def _variant(name: str, table: dict[str, Any]) -> Variant:
     audit, wheel, local = (table.get("audit", {}), table.get("wheel", {}), table.get("local-version"))
-    build, diff = table.get("build", {}), table.get("diff")
+    build, diff = table.get("build", {}), table.get("diff", {})
     return Variant(
         name=name,
         backends=tuple(table.get("backends", ())),
@@ -150,7 +150,7 @@ def _variant(name: str, table: dict[str, Any]) -> Variant:
             max_size=_bytes(wheel.get("max-size")),
         ),
         smoke=_smoke(table.get("smoke", {})),
-        diff=Diff(against=diff["against"], fail_on=tuple(diff.get("fail-on", ()))) if diff else None,
+        diff=Diff(against=diff["against"], fail_on=tuple(diff.get("fail-on", ()))) if "against" in diff else None,
     )
 
 
