@@ -1,0 +1,102 @@
+"""images: every image that runs in a container, built or pulled, and pinned in release.lock."""
+
+from __future__ import annotations
+
+import difflib
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from wainwright.engines import Engine, find_engine, platform_of
+from wainwright.errors import Exit, WainwrightError
+from wainwright.images import Found, build, have, look, pin_of, pull, push, ref_of
+from wainwright.pins import Lock, read_lock
+from wainwright.release import Image, Release
+from wainwright.sessions.graph import Selection
+from wainwright.sessions.pipeline import Pipeline, say, tell
+from wainwright.sessions.stage import merged
+
+
+def run(pipeline: Pipeline, _selection: Selection) -> None:
+    """Have the images named after `--`, or all of them; pin those that have no pin.
+
+    With `--update` each is built or pulled anew and pinned as it then is; with `--push` those with a Dockerfile go to
+    their registry as well.
+    """
+    options = pipeline.options
+    wanted = [(image, arch) for image in named(pipeline.release, options.words) for arch in arches_of(pipeline, image)]
+    if not wanted:
+        say("images: no image of release.toml runs in a container")
+        return
+    engine = find_engine(pipeline.run)
+    lock = read_lock(pipeline.release.root)
+    if options.dry_run:
+        for image, arch in wanted:
+            say(_would(engine, image, arch))
+        return
+    failures: list[WainwrightError] = []
+    rows: list[dict[str, object]] = []
+    for image, arch in wanted:
+        try:
+            found = _have(pipeline, engine, image, arch, lock)
+        except WainwrightError as error:
+            say(f"{image.name}: failed")
+            failures.append(error)
+            continue
+        if options.update or options.push or (image.name, arch) not in lock.pins:
+            lock = lock.write({**lock.pins, (image.name, arch): pin_of(found)})
+        say(f"{image.name}: {found.ref} for {platform_of(arch)} is {found.digest}")
+        rows.append({"image": image.name, "arch": arch, **asdict(pin_of(found))})
+    if options.json:
+        tell({"version": 1, "images": rows})
+    if failures:
+        raise merged(failures)
+
+
+def named(release: Release, words: Sequence[str]) -> tuple[Image, ...]:
+    """Give the images of these names, all that run in containers for none; a word with `:` or `/` is a reference."""
+    if not words:
+        return tuple(image for image in release.images.values() if not image.is_host)
+    images: list[Image] = []
+    for word in words:
+        if word in release.images:
+            images.append(release.images[word])
+        elif ":" in word or "/" in word:
+            images.append(Image(name=word, ref=word))
+        else:
+            near = difflib.get_close_matches(word, release.images, n=1)
+            raise WainwrightError(
+                f"release.toml has no image {word!r}",
+                code=Exit.NOTHING_SELECTED,
+                where="options after --",
+                hint=f"did you mean {near[0]}?" if near else f"it has {', '.join(release.images)}",
+            )
+    return tuple(images)
+
+
+def arches_of(pipeline: Pipeline, image: Image) -> tuple[str, ...]:
+    """Give the architectures for which jobs build or prove wheels in an image; this machine's for one without jobs."""
+    arches = {job.arch for job in pipeline.plan if image.name in {job.image.name, *(i.name for i in job.smoke_images)}}
+    return tuple(sorted(arches)) or (platform.machine(),)
+
+
+def _have(pipeline: Pipeline, engine: Engine, image: Image, arch: str, lock: Lock) -> Found:
+    log = pipeline.logs / f"{image.name}.{arch}.image.log"
+    if pipeline.options.update:
+        if image.dockerfile is not None:
+            found = build(engine, image, arch=arch, fresh=True, tell=say, log=log)
+        else:
+            found = pull(engine, image, arch=arch, tell=say, log=log)
+    else:
+        found = have(engine, image, arch=arch, lock=lock, tell=say, log=log)
+    if pipeline.options.push and image.dockerfile is not None:
+        say(f"{image.name}: pushing {ref_of(image)}")
+        found = push(engine, image, arch=arch, log=log)
+    return found
+
+
+def _would(engine: Engine, image: Image, arch: str) -> str:
+    found = look(engine, ref_of(image))
+    if found is not None and found.platform == platform_of(arch):
+        return f"{image.name}: {found.ref} is here, {found.digest}"
+    return f"{image.name}: would {'build' if image.dockerfile else 'pull'} {ref_of(image)} for {platform_of(arch)}"
