@@ -18,7 +18,6 @@ from wainwright.values import Glibc
 
 HERE = platform.machine()
 FLOOR = Glibc(2, 17)
-PLAIN = "x86_64-linux-gnu.2.17"
 
 
 @pytest.fixture(scope="session")
@@ -120,21 +119,24 @@ def test_paths_of_the_job_and_of_pips_build_environment_are_mapped_away(tmp_path
         ("i686", "x86-linux-gnu.2.17"),
         ("aarch64", "aarch64-linux-gnu.2.17"),
         ("armv7l", "arm-linux-gnueabihf.2.17"),
-        ("ppc64le", "powerpc64le-linux-gnu.2.17"),
+        ("ppc64le", "powerpc64le-linux-gnu.2.27"),
         ("s390x", "s390x-linux-gnu.2.17"),
-        ("riscv64", "riscv64-linux-gnu.2.17"),
+        ("riscv64", "riscv64-linux-gnu.2.27"),
     ],
 )
 def test_a_target_is_spelled_as_zig_spells_it(arch: str, expected: str) -> None:
-    assert triple(FLOOR, arch) == expected
+    assert triple(Glibc.parse(expected.partition(".")[2]), arch) == expected
 
 
 def test_what_zig_cannot_make_is_a_sentence() -> None:
     with pytest.raises(WainwrightError, match="not for sparc64") as error:
         triple(FLOOR, "sparc64")
     assert error.value.code is Exit.ENGINE
-    with pytest.raises(WainwrightError, match=r"zig cannot compile for glibc 2\.12"):
+    with pytest.raises(WainwrightError, match=r"zig cannot compile for glibc 2\.12 on x86_64"):
         triple(Glibc(2, 12), "x86_64")
+    with pytest.raises(WainwrightError, match=r"zig cannot compile for glibc 2\.17 on riscv64") as error:
+        triple(FLOOR, "riscv64")
+    assert error.value.hint.startswith("2.27 is the oldest")
 
 
 def test_tools_may_be_written_twice_and_are_first_on_path(tmp_path: Path, echoing: Path) -> None:

@@ -29,17 +29,16 @@ _HASHES: Final = {
     "s390x": "87f24e5cdca55f5d47c1e20570eebb61a53957fafe4c35c69740e13affe407ba",
     "riscv64": "d65ae4223b0c351cb3b4596262b8d9773acc9ca94ef8ea9b5fe3ddfa07dd204f",
 }
-# Architecture as wheels spell it: zig's name, its ABI, cargo's target.
+# Architecture as wheels spell it: zig's name, its ABI, the oldest glibc that zig knows of it, cargo's target.
 _ARCHITECTURES: Final = {
-    "x86_64": ("x86_64", "gnu", "X86_64_UNKNOWN_LINUX_GNU"),
-    "i686": ("x86", "gnu", "I686_UNKNOWN_LINUX_GNU"),
-    "aarch64": ("aarch64", "gnu", "AARCH64_UNKNOWN_LINUX_GNU"),
-    "armv7l": ("arm", "gnueabihf", "ARMV7_UNKNOWN_LINUX_GNUEABIHF"),
-    "ppc64le": ("powerpc64le", "gnu", "POWERPC64LE_UNKNOWN_LINUX_GNU"),
-    "s390x": ("s390x", "gnu", "S390X_UNKNOWN_LINUX_GNU"),
-    "riscv64": ("riscv64", "gnu", "RISCV64GC_UNKNOWN_LINUX_GNU"),
+    "x86_64": ("x86_64", "gnu", Glibc(2, 17), "X86_64_UNKNOWN_LINUX_GNU"),
+    "i686": ("x86", "gnu", Glibc(2, 17), "I686_UNKNOWN_LINUX_GNU"),
+    "aarch64": ("aarch64", "gnu", Glibc(2, 17), "AARCH64_UNKNOWN_LINUX_GNU"),
+    "armv7l": ("arm", "gnueabihf", Glibc(2, 17), "ARMV7_UNKNOWN_LINUX_GNUEABIHF"),
+    "ppc64le": ("powerpc64le", "gnu", Glibc(2, 19), "POWERPC64LE_UNKNOWN_LINUX_GNU"),
+    "s390x": ("s390x", "gnu", Glibc(2, 17), "S390X_UNKNOWN_LINUX_GNU"),
+    "riscv64": ("riscv64", "gnu", Glibc(2, 27), "RISCV64GC_UNKNOWN_LINUX_GNU"),
 }
-_OLDEST: Final = Glibc(2, 17)  # what zig's libc++ and its start files can do on every architecture
 _SAME: Final = {"cc": ("gcc", "clang"), "c++": ("g++", "clang++")}  # other names for one tool
 _SIMPLE: Final = {"ar": "ar", "ranlib": "ranlib", "ld": "ld.lld"}
 
@@ -104,13 +103,13 @@ def triple(glibc: Glibc, arch: str) -> str:
     if arch not in _ARCHITECTURES:
         known = ", ".join(_ARCHITECTURES)
         raise WainwrightError(f"zig compiles for {known}, and not for {arch}", code=Exit.ENGINE)
-    if glibc < _OLDEST:
+    name, abi, oldest, _ = _ARCHITECTURES[arch]
+    if glibc < oldest:
         raise WainwrightError(
-            f"zig cannot compile for glibc {glibc}",
+            f"zig cannot compile for glibc {glibc} on {arch}",
             code=Exit.ENGINE,
-            hint=f"{_OLDEST} is the oldest; an older target needs a container image",
+            hint=f"{oldest} is the oldest; an older target needs a container image",
         )
-    name, abi, _ = _ARCHITECTURES[arch]
     return f"{name}-linux-{abi}.{glibc}"
 
 
@@ -135,7 +134,7 @@ def environment(glibc: Glibc, arch: str, folder: Path, *, zig: Path) -> Mapping[
     _link_python_headers(tools / "include")
     toolchain = tools / "toolchain.cmake"
     toolchain.write_text(_cmake(tools, arch), encoding="utf-8")
-    cargo = _ARCHITECTURES[arch][2]
+    *_, cargo = _ARCHITECTURES[arch]
     return {
         "PATH": os.pathsep.join([str(tools), os.environ.get("PATH", os.defpath)]),
         "CC": str(tools / "cc"),
