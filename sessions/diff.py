@@ -130,7 +130,7 @@ def wheels_at(path: Path) -> tuple[Path, ...]:
 
 
 def closest(wheel: Path, others: Iterable[Path]) -> tuple[Path, ...]:
-    """Give those of `others` that stand in for this wheel: same project, Python, ABI and architecture.
+    """Give those of `others` that stand in for this wheel: same project, Python, ABI, libc and architecture.
 
     Of these, those with the same local version, then those with the same platform tags, where there are any.
     """
@@ -143,8 +143,9 @@ def closest(wheel: Path, others: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def _kind(name: WheelName) -> tuple[object, ...]:
-    arches = {match["arch"] for tag in name.platforms if (match := PLATFORM.fullmatch(tag))}
-    return name.project, name.pythons, name.abis, frozenset(arches or name.platforms)
+    found = filter(None, map(PLATFORM.fullmatch, name.platforms))
+    systems = {(match["libc"] == "musl", match["arch"]) for match in found}
+    return name.project, name.pythons, name.abis, frozenset(systems or name.platforms)
 
 
 def _local(name: WheelName) -> str:
