@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -49,8 +50,9 @@ def test_nothing_differs_and_nothing_fails() -> None:
 
 @pytest.mark.parametrize("where", ["inside", "needed", "missing"])
 def test_libraries_count_wherever_they_are(where: str) -> None:
-    added = replace(SAME, **{where: Delta(added=("libdep.so.1",))})
-    removed = replace(SAME, **{where: Delta(removed=("libdep.so.1",))})
+    more: dict[str, Any] = {where: Delta(added=("libdep.so.1",))}
+    less: dict[str, Any] = {where: Delta(removed=("libdep.so.1",))}
+    added, removed = replace(SAME, **more), replace(SAME, **less)
     assert met(added, "added-library,removed-library") == ["added-library"]
     assert met(removed, "added-library,removed-library") == ["removed-library"]
     (failure,) = judge(added, parse_conditions(["added-library"]))
