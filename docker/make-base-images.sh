@@ -48,7 +48,8 @@ release() {
     rm -rf "${work:?}/$1"
 }
 
-for suite in ${*:-bullseye bookworm}; do
+[ $# -gt 0 ] || set -- bullseye bookworm
+for suite in "$@"; do
     name=wainwright/debian:$suite$suffix
     file=$cache/debian-$suite-$arch.tar.gz
     if have "$name-bare" "$name" "$name-build"; then
