@@ -59,6 +59,7 @@ class Fault:
     null_digest: bool = False
     slow: float = 0.0
     run: Callable[[], None] | None = None
+    after: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ class Seen:
     path: str
     query: Mapping[str, str] = field(default_factory=dict)
     accept: str = ""
+    content_type: str = ""
 
     @property
     def writes(self) -> bool:
@@ -91,14 +93,14 @@ class Answer:
 
 
 def invalid(resource: str, name: str, code: str = "already_exists") -> Answer:
-    errors = [{"resource": resource, "code": code, "field": name}]
-    return Answer(
-        422, {"message": "Validation Failed", "documentation_url": "https://docs.github.com/rest", "errors": errors}
-    )
+    answer = refused("Validation Failed")
+    answer.body["errors"] = [{"resource": resource, "code": code, "field": name}]
+    return answer
 
 
 def refused(message: str) -> Answer:
-    return Answer(422, {"message": message, "documentation_url": "https://docs.github.com/rest"})
+    request = "0000:00000:0000000:0000000:00000000"
+    return Answer(422, {"message": message, "request_id": request, "documentation_url": "https://docs.github.com/rest"})
 
 
 class Clock:
@@ -134,8 +136,10 @@ class StrictGitHub:
         self.next_id = 1000
         self.plan: Callable[[Seen], Fault | None] = lambda _: None
         self.log: list[tuple[str, str, int]] = []
+        self.answers: list[tuple[str, str, Answer]] = []  # what it said by itself, faults apart
         self.violations: list[str] = []
         self.stored: list[tuple[int, str, str]] = []  # release, name, sha256 of every whole upload
+        self.published: list[dict[str, bytes | None]] = []  # what was in a release in the moment it became public
         handler = type("Handler", (_Handler,), {"github": self})
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.server.daemon_threads = True
@@ -221,7 +225,7 @@ class StrictGitHub:
         name = f"{self.origin}/{OWNER}/{REPO}/releases/download/x/{asset['name']}"
         return shown | {
             "url": f"{self.api_url}/repos/{OWNER}/{REPO}/releases/assets/{asset['id']}", "node_id": f"RA_{asset['id']}",
-            "label": "", "uploader": USER, "download_count": 0, "browser_download_url": name,
+            "label": shown.get("label", ""), "uploader": USER, "download_count": 0, "browser_download_url": name,
         }  # fmt: skip
 
     # What it does
@@ -309,6 +313,11 @@ class StrictGitHub:
         return Answer(200, self.shown(release))
 
     def _publish(self, release: dict[str, Any], fields: Mapping[str, Any]) -> None:
+        held = self.holding(release["id"])
+        whole = {
+            name: self.bytes[asset["id"]] if asset["state"] == "uploaded" else None for name, asset in held.items()
+        }
+        self.published.append(whole)
         release |= {"draft": False, "published_at": self._stamp(), "immutable": self.immutable}
         self.tags.setdefault(
             release["tag_name"], ("commit", fields.get("target_commitish", release["target_commitish"]))
@@ -367,21 +376,14 @@ class StrictGitHub:
             return invalid("ReleaseAsset", "name")
         if not release["draft"]:
             self.violations.append(f"public release got another asset: {name}")
-        content = {"cut": call.body[:-1], "flip": bytes([call.body[0] ^ 1]) + call.body[1:], "starter": b""}.get(
-            call.fault.store, call.body
-        )
-        whole = call.fault.store == "whole"
-        digest = self.digests and not call.fault.null_digest
-        asset = self.add_asset(
-            release["id"],
-            name,
-            content,
-            state="starter" if call.fault.store == "starter" else "uploaded",
-            digest=digest,
-        )
-        if whole:
-            sha256 = hashlib.sha256(content).hexdigest()
-            self.stored.append((release["id"], name, sha256))
+        fault, content = call.fault, call.body
+        if fault.store == "whole":
+            self.stored.append((release["id"], name, hashlib.sha256(content).hexdigest()))
+        flipped = bytes([content[0] ^ 1]) + content[1:]
+        content = {"cut": content[:-1], "flip": flipped, "starter": b""}.get(fault.store, content)
+        state = "starter" if fault.store == "starter" else "uploaded"
+        asset = self.add_asset(release["id"], name, content, state=state, digest=self.digests and not fault.null_digest)
+        self.assets[asset] |= {"label": call.seen.query.get("label", ""), "content_type": call.seen.content_type}
         return Answer(201, self.shown_asset(self.assets[asset]))
 
     def get_ref(self, call: Call) -> Answer:
@@ -492,16 +494,20 @@ class _Handler(BaseHTTPRequestHandler):
             self._serve_storage(int(url.path.rpartition("/")[2]))
             return
         query = {key: values[-1] for key, values in parse_qs(url.query, keep_blank_values=True).items()}
-        seen = Seen(self.command, url.path, query, self.headers.get("Accept", ""))
+        kinds = self.headers.get("Accept", ""), self.headers.get("Content-Type", "")
+        seen = Seen(self.command, url.path, query, *kinds)
         fault = self.github.plan(seen) or Fault()
         if fault.run is not None:
             fault.run()
         body = self._body(seen, fault)
         answer = self._act(seen, body, fault) if fault.store != "none" else Answer(500)
+        if fault.after is not None:
+            fault.after()
         if fault.slow:
             time.sleep(fault.slow)
         if fault.reset == "after":
             self._reset(seen)
+        self.github.answers.append((seen.method, seen.path, answer))
         if fault.status:
             told = {"message": "told to", "documentation_url": "https://docs.github.com/rest"}
             answer = Answer(fault.status, fault.body if fault.body is not None else told, dict(fault.headers))

@@ -110,10 +110,8 @@ class ReleasePage:
             page = self._view.page
             if page is None:
                 raise Unsure("the draft that was created is not there")
-        if page.draft:
-            page = self._claim(page)
         self._tidy()
-        return page
+        return self._claim(page) if page.draft else page
 
     def _claim(self, page: Page) -> Page:
         mark = Mark.read(page.body)
@@ -140,6 +138,7 @@ class ReleasePage:
         return changed
 
     def _tidy(self) -> None:
+        """Delete the empty drafts of runs that began at the same time as another: none of them will be used."""
         for spare in self._view.spare:
             with suppress(Gone):
                 if self.github.release(spare.id).draft:

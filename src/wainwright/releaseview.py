@@ -70,9 +70,9 @@ class View:
         self.held[held.name] = held
 
     def _spares(self, mine: list[Page]) -> tuple[Page, ...]:
-        """Give the empty drafts of two runs that began at one time: the older one counts. Any other is an error."""
+        """Give the empty drafts of runs that began at the same time: the oldest draft counts. Any other is an error."""
         drafts = [page for page in mine[1:] if page.draft]
-        spare = tuple(page for page in drafts if self._is_ours(page) and not self.github.assets(page.id))
+        spare = tuple(page for page in drafts if _is_machine_made(page) and not self.github.assets(page.id))
         if len(spare) < len(drafts) and mine[0].draft:
             raise self.error(
                 "there is more than one draft for this tag",
@@ -81,10 +81,6 @@ class View:
                 hint="delete the drafts that are not to be published, then run the same command again",
             )
         return spare
-
-    def _is_ours(self, page: Page) -> bool:
-        mark = Mark.read(page.body)
-        return mark is not None and mark.seal == self.wanted.seal and not mark.adopted
 
     def held_for(self, asset: Asset) -> Held | None:
         return next((self.held.get(name) for name, other in self.sealed.items() if other.name == asset.name), None)
@@ -137,3 +133,8 @@ class View:
 
     def error(self, what: str, code: Exit, *, details: tuple[str, ...] = (), hint: str = "") -> WainwrightError:
         return WainwrightError(what, code=code, where=self.where, details=details, hint=hint)
+
+
+def _is_machine_made(page: Page) -> bool:
+    mark = Mark.read(page.body)
+    return mark is not None and not mark.adopted
