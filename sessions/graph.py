@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 STAGES = {
     "build": "Build {}.",
     "audit": "Audit {}: graft what is missing, measure the floor, set the tag.",
-    "smoke": "Smoke-test {} in its smoke images.",
+    "smoke": "Smoke-test {} in images that did not build it.",
 }
 
 
@@ -42,7 +42,7 @@ class Task:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        return (self.stage,)
+        return (self.stage,) if self.stage in STAGES else ()
 
     def run(self, pipeline: Pipeline) -> None:
         """Run this session alone, without what it requires."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import sys
 from pathlib import Path
 
@@ -34,7 +35,9 @@ def _register(release: Release, task: Task) -> None:
             task.run(Pipeline(release=release, options=parse_posargs(session.posargs)))
         except WainwrightError as error:
             report(error)
-            session.error(closing_line(task.name, error))
+            # Nox ends with a summary and code 1: the code that it flattens is named behind that.
+            atexit.register(print, closing_line(task.name, error), file=sys.stderr)
+            session.error(error.what)
 
     session.__doc__ = task.doc
     nox.session(

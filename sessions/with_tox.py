@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tox.config.loader.memory import MemoryLoader
 from tox.config.sets import ConfigSet
-from tox.config.types import Command
+from tox.config.types import Command, EnvList
 from tox.plugin import impl
 from tox.session.state import State
 
@@ -50,7 +50,7 @@ def tox_add_core_config(core_conf: ConfigSet, state: State) -> None:  # noqa: AR
                 package="skip",
                 skip_install=True,
                 deps=[],
-                depends=list(task.requires),
+                depends=EnvList(task.requires),
                 labels=list(task.tags),
                 pass_env=["*"],
                 allowlist_externals=[sys.executable],

@@ -1,0 +1,101 @@
+"""The three ways to run a session: Nox, Tox, and neither. Each in a process of its own, as a user starts it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from projects import Project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    project = Project(tmp_path / "demo")
+    project.write("noxfile.py", "import wainwright.sessions\n\nwainwright.sessions.register()\n")
+    project.write("toxfile.py", "from wainwright.sessions.with_tox import *\n")
+    return project
+
+
+def nox(project: Project, *words: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "nox", *words]
+    return subprocess.run(argv, cwd=project.root, capture_output=True, text=True, check=False)
+
+
+def tox(project: Project, *words: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "tox", *words]
+    return subprocess.run(argv, cwd=project.root, capture_output=True, text=True, check=False)
+
+
+def test_bare_nox_prints_the_plan_and_touches_nothing(project: Project) -> None:
+    before = sorted(path.name for path in project.root.iterdir())
+    done = nox(project)
+    assert done.returncode == 0, done.stderr
+    assert "full-2_17-cp3" in done.stdout
+    assert "manylinux2014_x86_64.manylinux_2_17_x86_64.whl" in done.stdout
+    assert sorted(path.name for path in project.root.iterdir() if path.name not in {".nox", "__pycache__"}) == before
+
+
+def test_nox_lists_each_session_with_a_line(project: Project) -> None:
+    listed = nox(project, "-l").stdout
+    for name in ("plan", "check", "build_full", "audit_2_17", "smoke"):
+        assert any(
+            line.split()[1:2] == [name] and " -> " in line and line.endswith(".") for line in listed.splitlines()
+        ), listed
+
+
+def test_nox_selects_by_tag_and_hands_the_options_to_all(project: Project) -> None:
+    done = nox(project, "-s", "build_full", "audit_full", "--", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "build full-2_17" in done.stderr
+    assert "would run" in done.stderr
+    assert "audit_2_17" in nox(project, "-l", "-t", "audit").stdout
+
+
+def test_a_mistake_is_one_message_at_start(project: Project) -> None:
+    project.edit('backends = ["cpu"]', 'backends = ["cqu"]')
+    for done in (nox(project, "-l"), tox(project, "-l"), project.run("plan")):
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+        told = [line for line in done.stderr.splitlines() if "variants.full.backends[0]" in line]
+        assert len(told) == 1
+        assert 'did you mean "cpu"?' in told[0]
+
+
+def test_the_last_line_under_nox_names_the_code(project: Project) -> None:
+    project.edit('source = "."', 'source = { sdist = "wainwright-no-such-project==1.0" }')
+    done = nox(project, "-s", "audit_2_17")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("build_2_17: error[E02] ")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.network
+def test_tox_pulls_in_what_a_session_requires_and_keeps_its_code(project: Project) -> None:
+    done = tox(project, "-e", "audit_2_17", "--", "--only", "full-*")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(project.wheels) == 1
+    project.build_env(MAKE="fail")
+    assert tox(project, "-e", "audit_2_17").returncode == 5
+
+
+def test_tox_and_the_command_line_print_the_same_plan(project: Project) -> None:
+    by_tox = tox(project, "-q", "-e", "plan", "--", "--json")
+    plan = next(line for line in by_tox.stdout.splitlines() if line.startswith("{"))
+    assert json.loads(plan) == json.loads(project.run("plan", "--json").stdout)
+
+
+def test_an_unknown_session_is_an_error_with_the_nearest(project: Project) -> None:
+    done = project.run("audit_2_71")
+    assert done.returncode == 2
+    assert "did you mean audit_2_17" in done.stderr
+
+
+def test_without_words_the_command_line_says_how_it_is_used(project: Project) -> None:
+    done = project.run()
+    assert done.returncode == 0
+    assert "usage: wainwright" in done.stdout
+    assert "audit_2_17" in project.run("--list").stdout
