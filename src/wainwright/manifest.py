@@ -30,7 +30,7 @@ class File:
     path: str
     size: int
     sha256: str
-    kind: Literal["wheel", "sdist", "sbom"]
+    kind: Literal["wheel", "sdist", "sbom", "metadata"]
     job: str
     variant: str
     destinations: tuple[str, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Final, Literal
 
 from wainwright import manifest
 from wainwright.errors import Exit, WainwrightError
@@ -13,7 +13,7 @@ from wainwright.manifest import File, Manifest
 from wainwright.proofs import Sealing, examine
 from wainwright.receipts import Artifact
 
-SBOMS: Final = "sboms"
+EXTRACTS: Final = "extracts"
 
 
 def seal(sealing: Sealing, *, reseal: bool, public: Callable[[Manifest], Sequence[str]]) -> Manifest:
@@ -46,7 +46,7 @@ def seal(sealing: Sealing, *, reseal: bool, public: Callable[[Manifest], Sequenc
         version=sealing.version,
         commit=sealing.commit,
         sealed=sealing.now,
-        files=(*files, *_sboms(sealing, files)),
+        files=(*files, *_extracts(sealing, files)),
         source=sealing.source,
         images=_images(sealing),
         tools=sealing.tools,
@@ -87,33 +87,46 @@ def _images(sealing: Sealing) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def _sboms(sealing: Sealing, files: Sequence[File]) -> Iterator[File]:
-    """Copy the SBOMs that the wheels carry (PEP 770) out, for destinations that take other files than wheels."""
-    pages = {place.name for job in sealing.jobs for place in job.destinations if place.kind == "github"}
+def _extracts(sealing: Sealing, files: Sequence[File]) -> Iterator[File]:
+    """Copy out of the wheels what release pages get beside them.
+
+    Those are the SBOMs that the wheels carry (PEP 770) and, for a page with an index, METADATA (PEP 658).
+    """
+    pages = {place.name: place for job in sealing.jobs for place in job.destinations if place.kind == "github"}
     for file in files:
-        places = tuple(place for place in file.destinations if place in pages)
+        places = tuple(name for name in file.destinations if name in pages)
+        indexed = tuple(name for name in places if pages[name].index)
         if not places:
             continue
         for name, data in _carried(sealing.wheelhouse / file.path):
-            path = sealing.wheelhouse / SBOMS / file.variant / f"{file.name.removesuffix('.whl')}.{name}"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-            made = Artifact.of(path)
-            yield File(
-                name=made.name,
-                path=path.relative_to(sealing.wheelhouse).as_posix(),
-                size=made.size,
-                sha256=made.sha256,
-                kind="sbom",
-                job=file.job,
-                variant=file.variant,
-                destinations=places,
-            )
+            if name != "METADATA":
+                yield _extract(sealing, file, "sbom", f"{file.name.removesuffix('.whl')}.{name}", data, places)
+            elif indexed:
+                yield _extract(sealing, file, "metadata", f"{file.name}.metadata", data, indexed)
+
+
+def _extract(
+    sealing: Sealing, file: File, kind: Literal["sbom", "metadata"], name: str, data: bytes, places: tuple[str, ...]
+) -> File:
+    path = sealing.wheelhouse / EXTRACTS / file.variant / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    made = Artifact.of(path)
+    return File(
+        name=name,
+        path=path.relative_to(sealing.wheelhouse).as_posix(),
+        size=made.size,
+        sha256=made.sha256,
+        kind=kind,
+        job=file.job,
+        variant=file.variant,
+        destinations=places,
+    )
 
 
 def _carried(wheel: Path) -> Iterator[tuple[str, bytes]]:
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
-            parts = PurePosixPath(name).parts
-            if len(parts) == 3 and parts[0].endswith(".dist-info") and parts[1] == "sboms":
-                yield parts[2], archive.read(name)
+            folder, *rest = PurePosixPath(name).parts
+            if folder.endswith(".dist-info") and (rest == ["METADATA"] or (len(rest) == 2 and rest[0] == "sboms")):
+                yield rest[-1], archive.read(name)

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import functools
+import http.server
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import releases
+from wainwright import pages
+from wainwright.errors import Exit, WainwrightError
+from wainwright.manifest import Manifest
+from wainwright.pages import Link
+from wainwright.run import run
+from wainwright.sealing import seal
+from wainwright.simplepage import parse
+
+TOML = releases.TOML.replace('repository = "owner/demo"', 'repository = "owner/demo"\nindex = true')
+A, B = "a" * 64, "b" * 64
+
+
+def link(name: str = "demo-1.0-py3-none-any.whl", sha256: str = A) -> Link:
+    return Link(
+        name=name, url=f"https://example.org/{name}", sha256=sha256, size=3, requires_python=">=3.10,<4", metadata=B
+    )
+
+
+@pytest.fixture
+def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> releases.Trial:
+    from wainwright import config
+
+    monkeypatch.setattr(config, "LATER", {})
+    return releases.trial(tmp_path / "release", toml=TOML)
+
+
+def sealed(trial: releases.Trial) -> Manifest:
+    return seal(trial.sealing(), reseal=False, public=lambda _: ())
+
+
+def test_both_forms_tell_the_same() -> None:
+    there = [link(), link("demo-1.0+llvm-cp310-cp310-manylinux_2_17_x86_64.whl")]
+    url = "https://example.org/simple/demo/"
+    one = parse(pages.project_html("demo", there).encode(), content_type="text/html", url=url)
+    two = parse(pages.project_json("demo", there).encode(), content_type="application/json", url=url)
+    assert list(one) == list(two) == [each.name for each in there]
+    assert {each.sha256 for each in one.values()} == {each.sha256 for each in two.values()} == {A}
+    assert 'data-requires-python="&gt;=3.10,&lt;4"' in pages.project_html("demo", there)
+
+
+def test_earlier_releases_stay_listed(tmp_path: Path) -> None:
+    pages.write(tmp_path, "Demo", {"": [link()], "llvm": [link()]})
+    pages.write(tmp_path, "Demo", {"": [link("demo-2.0-py3-none-any.whl")]})
+    data = json.loads((tmp_path / "demo" / "index.json").read_text())
+    assert [each["filename"] for each in data["files"]] == ["demo-1.0-py3-none-any.whl", "demo-2.0-py3-none-any.whl"]
+    assert data["versions"] == ["1.0", "2.0"]
+    assert len(json.loads((tmp_path / "llvm" / "demo" / "index.json").read_text())["files"]) == 1
+
+
+def test_another_file_under_a_listed_name_is_a_conflict(tmp_path: Path) -> None:
+    pages.write(tmp_path, "demo", {"": [link()]})
+    with pytest.raises(WainwrightError) as caught:
+        pages.write(tmp_path, "demo", {"": [link(sha256=B)]})
+    assert caught.value.code is Exit.CONFLICT
+
+
+def test_a_variant_of_the_projects_name_has_no_address(tmp_path: Path) -> None:
+    with pytest.raises(WainwrightError):
+        pages.write(tmp_path, "De.mo", {"": [link()], "de-mo": [link()]})
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """Serve a folder as any static host does, and tell what was asked for."""
+    asked: list[str] = []
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            asked.append(self.path)
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}", asked
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.mark.parametrize(("place", "expected"), [("reduced/", "reduced"), ("full/", "full"), ("", "reduced")])
+def test_pip_takes_the_right_wheel_from_the_page(
+    trial: releases.Trial, tmp_path: Path, place: str, expected: str
+) -> None:
+    made = sealed(trial)
+    site = tmp_path / "site"
+    with served(site) as (url, asked):
+        download = site / "owner" / "demo" / "releases" / "download" / "v1.0"
+        download.mkdir(parents=True)
+        for file in made.bound_for("page"):
+            (download / file.name).write_bytes((trial.wheelhouse / file.path).read_bytes())
+        groups = pages.links(made, "page", release_url=f"{url}/owner/demo/releases/tag/v1.0")
+        pages.write(site / "index", made.name, groups)
+        subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
+        python = str(tmp_path / "venv" / "bin" / "python")
+        pip = [python, "-m", "pip", "install", "--isolated", "--quiet", "--no-cache-dir", "--index-url"]
+        done = subprocess.run(
+            [*pip, f"{url}/index/{place}", "demo"], capture_output=True, text=True, env={}, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        said = subprocess.run(
+            [python, "-c", "import demo; print(demo.SAYS)"], capture_output=True, text=True, check=True
+        )
+    assert said.stdout.strip() == trial.job(expected).id
+    assert any(path.endswith(".whl.metadata") for path in asked), "pip reads the metadata without the wheel"
+
+
+def test_the_pages_are_pushed_and_added_to(tmp_path: Path) -> None:
+    remote = tmp_path / "remote.git"
+    subprocess.run(["git", "init", "--quiet", "--bare", str(remote)], check=True)
+    first, second = {"": [link()]}, {"": [link("demo-2.0-py3-none-any.whl")]}
+    assert pages.push("demo", first, remote=str(remote), message="demo 1.0", run=run)
+    assert not pages.push("demo", first, remote=str(remote), message="demo 1.0", run=run)
+    assert pages.push("demo", second, remote=str(remote), message="demo 2.0", run=run)
+    show = ["git", "-C", str(remote), "show", "gh-pages:demo/index.html"]
+    page = subprocess.run(show, capture_output=True, text=True, check=True).stdout
+    assert "demo-1.0-py3" in page
+    assert "demo-2.0-py3" in page
+
+
+def test_a_remote_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(WainwrightError) as caught:
+        pages.push("demo", {"": [link()]}, remote=str(tmp_path / "none.git"), message="demo", run=run)
+    assert "git ls-remote failed" in caught.value.what
