@@ -44,8 +44,8 @@ def prove_loading(
             code=Exit.SMOKE,
             where=where,
             details=tuple(map(str, refused)),
-            hint="these are the loader's own words; build in an image that is as old, bundle what is absent, or take this "
-            "image out of `smoke` and raise the variant's glibc",
+            hint="these are the loader's own words: build in an image that is as old, bundle what is absent, or take "
+            "this image out of `smoke` and raise the variant's glibc",
         )
     left = left_out(answers, terms, libraries)
     return {**facts, "loads": len(unpacked.members), "left-to-the-user": list(left)}

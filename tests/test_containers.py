@@ -269,3 +269,28 @@ def test_no_container_outlives_its_process(number: signal.Signals, tmp_path: Pat
         time.sleep(0.2)
     assert name not in engine.containers()
     assert engine.volumes() == before
+
+
+def test_downloads_are_carried_to_the_next_job_and_pips_own_wheels_are_not(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    standing = stand(engine.debian())
+    fill = 'mkdir -p "$PIP_CACHE_DIR" && cd "$PIP_CACHE_DIR" && mkdir -p http/a wheels && echo kept | tee http/a/x wheels/y'
+    for expected in (0, 1):
+        with enter(standing, tmp_path / "x", run, cache=cache) as place:
+            assert text(place, 'ls -A "$PIP_CACHE_DIR/http" 2>/dev/null | wc -l; true') == f"{expected}\n"
+            text(place, fill)
+    with enter(standing, tmp_path / "x", run, cache=cache) as place:
+        assert text(place, 'cat "$PIP_CACHE_DIR/http/a/x"; ls "$PIP_CACHE_DIR"') == "kept\nhttp\n"
+    (kept,) = cache.rglob("*.tar")
+    assert kept.stat().st_uid == os.getuid()
+
+
+def test_a_job_that_fails_leaves_the_cache_as_it_was(tmp_path: Path) -> None:
+    with (
+        pytest.raises(WainwrightError, match="it failed"),
+        enter(stand(engine.debian()), tmp_path / "x", run, cache=tmp_path / "cache") as place,
+    ):
+        place.run(
+            ["sh", "-c", 'mkdir -p "$PIP_CACHE_DIR" && echo >"$PIP_CACHE_DIR/x"; false'], env=place.environment()
+        ).check("it failed", code=Exit.BUILD)
+    assert not list((tmp_path / "cache").rglob("*.tar"))

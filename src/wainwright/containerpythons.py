@@ -73,10 +73,15 @@ def _candidates(python: Python) -> Iterable[str]:
     yield f"/usr/local/bin/{name}"
 
 
-def _seen(container: Asked) -> str:
+def pythons_in(container: Asked) -> tuple[str, ...]:
+    """Give the versions of all CPythons in the usual places, such as `3.10`; none for an image without Python."""
     everything = ["/opt/python/cp*/bin/python", "/usr/bin/python3.*[0-9]", "/usr/local/bin/python3.*[0-9t]", "python3"]
     everything += [f"{folder}/envs/*/bin/python3.*[0-9t]" for folder in _FOLDERS.split()]
-    found = dict.fromkeys(version for _, version in _ask(container, everything))
+    return tuple(dict.fromkeys(version for _, version in _ask(container, everything)))
+
+
+def _seen(container: Asked) -> str:
+    found = pythons_in(container)
     return f"the image has Python {', '.join(found)}" if found else "the image has no Python"
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NoReturn
 
+from wainwright import caching
 from wainwright.containerpythons import find_in_container
 from wainwright.copying import pack, settle
 from wainwright.engines import Engine, platform_of
@@ -53,6 +54,7 @@ class Container:
     passed: Passing
     run_here: Run
     extra: Mapping[str, str] = field(default_factory=dict)
+    cached: bool = False
     venvs: dict[Python, str] = field(default_factory=dict)
 
     @property
@@ -108,7 +110,8 @@ class Container:
 
     def environment(self) -> Mapping[str, str]:
         """Give the image's own variables, those of ours that are passed on, and the image's `env` of release.toml."""
-        env = {"HOME": self.home, **self.inherited, **self.passed.variables, **self.image.env, **self.extra}
+        own = caching.variables(HOME) if self.cached else {}
+        env = {"HOME": self.home, **self.inherited, **own, **self.passed.variables, **self.image.env, **self.extra}
         bins = [str(Path(python).parent) for python in self.venvs.values()]
         return env | {"PATH": ":".join([*bins, env.get("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")])}
 
@@ -185,9 +188,12 @@ def enter_container(
     arch: str,
     network: bool = True,
     extra: Mapping[str, str] | None = None,
+    cache: Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Iterator[Container]:
     """Start a container of `found` for one job; it is removed, with its volumes, whatever happens.
+
+    With `cache`, a folder, it is given the downloads of earlier jobs in this image, and leaves its own there.
 
     With WAINWRIGHT_KEEP=1 one that fails stays, and the way into it is printed. Raises WainwrightError (ENGINE) when it
     cannot be started.
@@ -209,11 +215,16 @@ def enter_container(
             passed=passing(environ, network=network, folder=f"{HOME}/certificates"),
             run_here=run,
             extra=extra or {},
+            cached=cache is not None,
         )
         try:
             if container.passed.files:
                 container.put_all(container.passed.files)
+            if cache is not None:
+                caching.bring(container, caching.file_of(cache, found.id), HOME)
             yield container
+            if cache is not None:
+                caching.keep(container, caching.file_of(cache, found.id), HOME)
         except BaseException:
             failed = True
             raise

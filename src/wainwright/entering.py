@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from wainwright.containerpythons import find_in_container
+from wainwright.containerpythons import find_in_container, pythons_in
 from wainwright.containers import Container, enter_container
 from wainwright.errors import WainwrightError
 from wainwright.host import Host, enter_host, find_python
@@ -24,11 +24,13 @@ def enter(
     *,
     network: bool = True,
     extra: Mapping[str, str] | None = None,
+    cache: Path | None = None,
 ) -> Iterator[Host | Container]:
     """Enter the place of one job; it is gone when the block ends, whatever happens.
 
     `folder` is where the host keeps what is temporary. `network` is enforced in containers alone. `extra` is added to
-    the environment. Raises WainwrightError (ENGINE) when there is no getting in.
+    the environment. `cache` keeps what jobs in one image have fetched; containers alone need it. Raises WainwrightError
+    (ENGINE) when there is no getting in.
     """
     if standing.container is None or standing.found is None:
         # What stands in for an image does not have the paths that are declared for the image.
@@ -37,7 +39,14 @@ def enter(
             yield host
         return
     with enter_container(
-        standing.container, standing.image, standing.found, run, arch=standing.arch, network=network, extra=extra
+        standing.container,
+        standing.image,
+        standing.found,
+        run,
+        arch=standing.arch,
+        network=network,
+        extra=extra,
+        cache=cache if network else None,
     ) as container:
         yield container
 
@@ -63,3 +72,8 @@ def lacking_pythons(standing: Standing, pythons: Iterable[Python], run: Run) -> 
             except WainwrightError as error:
                 lacking.append(error)
     return tuple(lacking)
+
+
+def has_python(place: Host | Container) -> bool:
+    """Whether there is any CPython in a place: an image without one proves a wheel by its loader alone."""
+    return isinstance(place, Host) or bool(pythons_in(place))
