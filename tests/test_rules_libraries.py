@@ -115,6 +115,13 @@ def test_a_library_that_another_wheel_brings_by_its_search_path(tmp_path: Path) 
     assert not judged(tmp_path, members, requires=["numpy"]).ok
 
 
+@pytest.mark.parametrize("library", ["libother.so", "libcuda.so.1"])
+def test_what_that_other_wheel_does_not_bring(tmp_path: Path, library: str) -> None:
+    members = {"demo/mod.so": extension(needed=(library,), rpath="$ORIGIN/../nvidia/cu13/lib")}
+    verdict = judged(tmp_path, members, requires=["nvidia-cuda-runtime-cu13"])
+    assert only(verdict.violations, "missing-library").library == library
+
+
 def test_excluded_libraries_by_soname_and_by_path(tmp_path: Path) -> None:
     members = {"demo/mod.so": extension(needed=(DEP, "libcudart.so.12", "libcuda.so.1"))}
     libraries = [

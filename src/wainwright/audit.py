@@ -105,21 +105,15 @@ def _case(
     ]
     needs = versioned_needs([member for member, _ in objects], resolution, floors, musl=musl)
     requires = info.metadata.requires_dist if info.metadata else ()
-    top = frozenset(file.path[len(SITE) + 1 :].split("/")[0] for file in files if file.path.startswith(SITE))
+    folders = frozenset(file.folder for file in files)
     allowed = allowed_names(claims, floors.policies, arch, musl=musl)
-    sorter = Sorter(terms, outside, allowed, map(_project, requires), top)
+    sorter = Sorter(terms, outside, allowed, requires, folders)
     fates = sorter.sort([(member.name, elf) for member, elf in objects], resolution)
     measured = _measure(needs, floors, claims, highest_versions(needs, allowed), musl=musl)
     return Case(
         name=name, info=info, wheel=inspection, platforms=platforms, claims=claims, arch=arch, musl=musl, terms=terms,
         outside=outside, files=files, resolution=resolution, needs=needs, fates=fates, measured=measured,
     )  # fmt: skip
-
-
-def _project(requirement: str) -> str:
-    """Give the name that a Requires-Dist begins with."""
-    end = next((at for at, sign in enumerate(requirement) if not (sign.isalnum() or sign in "-_.")), len(requirement))
-    return requirement[:end]
 
 
 def _is_musl(members: Iterable[Member], claims: tuple[Claim, ...]) -> bool:

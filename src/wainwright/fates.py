@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import translate
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +18,16 @@ from wainwright.terms import Outside, Pattern, Terms
 from wainwright.values import Glibc
 from wainwright.verdict import Libraries
 
-HASH: Final = re.compile(r"-[0-9a-f]{8}(?:[0-9a-f]{8})*(?=[.-])")  # how auditwheel tells its copies apart
+# How copies are told apart: by auditwheel (libz-1d0d8f4e.so.1) and by PyTorch's own scripts (libz.1d0d8f4e.so.1)
+HASH: Final = re.compile(r"-[0-9a-f]{8}(?:[0-9a-f]{8})*(?=[.-])|\.[0-9a-f]{8}(?=\.so)")
+# What belongs to the machine's graphics driver or to its loaders: a copy in a wheel does not fit the kernel module. The
+# versions are theirs; ANGLE's libEGL.so and Khronos' libOpenCL.so.1, which wheels rightly carry, are not among them.
+DRIVERS: Final = re.compile("|".join(map(translate, (
+    "libcuda.so*", "libcudadebugger.so*", "libnvidia-*.so*", "libnvcuvid.so*", "libnvoptix.so*", "libvulkan.so*",
+    "libGL.so.1*", "libGLX.so.0*", "libGLdispatch.so.0*", "libOpenGL.so.0*", "libEGL.so.1*", "libGLX_*.so*",
+    "libEGL_*.so*",
+))))  # fmt: skip
+PROJECT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 NEWEST: Final = Glibc(9999, 0)
 
 
@@ -53,8 +63,8 @@ class Sorter:
         terms: Terms,
         outside: Sequence[Outside],
         allowed: frozenset[str],
-        requires: Iterable[str],
-        top: frozenset[str],
+        requires: tuple[str, ...],
+        folders: frozenset[str],
     ) -> None:
         self.terms = terms
         self.by_name: dict[str, Outside] = {}
@@ -63,8 +73,8 @@ class Sorter:
                 self.by_name.setdefault(name, library)
             self.by_name[library.name] = library
         self.allowed = allowed
-        self.requires = tuple(requires)
-        self.top = top
+        self.requires = requires
+        self.folders = folders
         self.fates: dict[str, dict[str, None]] = {
             fate: {} for fate in ("inside", "policy", "excluded", "provided", "missing")
         }
@@ -99,7 +109,7 @@ class Sorter:
         if patterns:
             return "excluded"
         if (member, library) not in resolution.unreached and (member, library) not in resolution.misfits:
-            guess = self._neighbour(resolution.folders.get(member, ()))
+            guess = self._neighbour(library, resolution.folders.get(member, ()))
             if guess and library not in self.by_name:
                 self.guessed[library] = guess
                 return "provided"
@@ -114,18 +124,20 @@ class Sorter:
             self.matched[pattern.text][known.real_path if pattern.is_path else library] = None
         return found
 
-    def _neighbour(self, folders: Iterable[str]) -> str | None:
-        """Name the distribution of Requires-Dist into whose folder of site-packages a search path leads."""
+    def _neighbour(self, library: str, folders: Iterable[str]) -> str | None:
+        """Name the distribution of Requires-Dist into whose folder a search path leads, and which shares a name with it.
+
+        It is a guess that spares people who publish wheels which belong together; the driver comes with no wheel.
+        """
+        if DRIVERS.match(library):
+            return None
         for folder in folders:
-            if not folder.startswith(f"{SITE}/"):
-                continue
-            top = folder[len(SITE) + 1 :].split("/")[0]
-            if top in self.top:
-                continue
-            word = _word(top)
-            for name in self.requires:
-                if word and (word in _word(name) or _word(name) in word):
-                    return name
+            if folder.startswith(f"{SITE}/") and folder not in self.folders:
+                top = _word(folder[len(SITE) + 1 :].split("/")[0])
+                for requirement in self.requires:
+                    name = PROJECT.match(requirement)
+                    if name and (top in _word(name[0]) or _word(name[0]) in top) and _akin(library, requirement):
+                        return name[0]
         return None
 
     def _follow_outside(self) -> None:
@@ -172,6 +184,13 @@ def _unseen(library: str) -> Outside:
 
 def _word(name: str) -> str:
     return re.sub(r"[-_.]", "", name.lower())
+
+
+def _akin(library: str, requirement: str) -> bool:
+    """Whether they share a name: libz3.so.4.15 and z3-solver, libcudart.so.13 and nvidia-cuda-runtime."""
+    stem = _word(library.partition(".so")[0].removeprefix("lib"))
+    words = re.findall(r"[a-z0-9]+", requirement.partition(";")[0].lower())
+    return stem in _word("".join(words)) or any(word in stem for word in words if len(word) > 1 and not word.isdigit())
 
 
 def allowed_names(claims: Sequence[Claim], policies: Policies, arch: str | None, *, musl: bool) -> frozenset[str]:

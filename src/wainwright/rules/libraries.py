@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterator
-from fnmatch import translate
 from typing import Final
 
 from wainwright.case import Case
 from wainwright.claims import Claim
-from wainwright.fates import is_musl_library, plain_name
+from wainwright.fates import DRIVERS, is_musl_library, plain_name
 from wainwright.needs import RELR, VersionedNeed
 from wainwright.resolution import Loadable, origin_path
 from wainwright.rules.objects import LIBRARY_NAME
@@ -21,13 +19,6 @@ MOST_NAMED: Final = 12
 MISSING_HINT: Final = "repair the wheel, or leave the library to the user's machine with --exclude"
 LIBPYTHON_HINT: Final = "extension modules do not link against libpython: the interpreter has its symbols"
 PRIVATE: Final = "GLIBC_PRIVATE"
-# What belongs to the machine's graphics driver or to its loaders: a copy in a wheel does not fit the kernel module. The
-# versions are theirs; ANGLE's libEGL.so and Khronos' libOpenCL.so.1, which wheels rightly carry, are not among them.
-DRIVERS: Final = re.compile("|".join(map(translate, (
-    "libcuda.so*", "libcudadebugger.so*", "libnvidia-*.so*", "libnvcuvid.so*", "libnvoptix.so*", "libvulkan.so*",
-    "libGL.so.1*", "libGLX.so.0*", "libGLdispatch.so.0*", "libOpenGL.so.0*", "libEGL.so.1*", "libGLX_*.so*",
-    "libEGL_*.so*",
-))))  # fmt: skip
 
 
 # PEP 600: a wheel may depend on symbol versions "only if they are available" in the glibc of its tag; PEP 513 for the
