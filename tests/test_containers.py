@@ -274,7 +274,7 @@ def test_no_container_outlives_its_process(number: signal.Signals, tmp_path: Pat
 def test_downloads_are_carried_to_the_next_job_and_pips_own_wheels_are_not(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     standing = stand(engine.debian())
-    fill = 'mkdir -p "$PIP_CACHE_DIR" && cd "$PIP_CACHE_DIR" && mkdir -p http/a wheels && echo kept | tee http/a/x wheels/y'
+    fill = "mkdir -p $PIP_CACHE_DIR/http/a $PIP_CACHE_DIR/wheels; cd $PIP_CACHE_DIR; echo kept | tee http/a/x wheels/y"
     for expected in (0, 1):
         with enter(standing, tmp_path / "x", run, cache=cache) as place:
             assert text(place, 'ls -A "$PIP_CACHE_DIR/http" 2>/dev/null | wc -l; true') == f"{expected}\n"

@@ -26,6 +26,32 @@ if platform.python_implementation() == "CPython":
 done
 true
 """
+# Makes a virtual environment as `python -m venv` does, without its three seconds: the wheels that ensurepip holds are
+# unpacked, where it would run pip to have pip installed. The distribution's own folder of wheels is where Debian and
+# Fedora keep them instead.
+VENV = """
+import glob, os, subprocess, sys, sysconfig, venv, zipfile
+import ensurepip
+target = sys.argv[1]
+homes = [os.path.join(os.path.dirname(ensurepip.__file__), "_bundled"), "/usr/share/python-wheels"]
+homes += [sysconfig.get_config_var("WHEEL_PKG_DIR") or ""]
+names = ["pip"] + (["setuptools"] if sys.version_info < (3, 12) else [])
+wheels = [(glob.glob("%s/%s-*.whl" % (home, name)) or [""])[0] for name in names for home in homes]
+found = [wheel for wheel in wheels if wheel]
+if not any("/pip-" in wheel for wheel in found):
+    sys.exit(subprocess.call([sys.executable, "-m", "venv", target]))
+venv.EnvBuilder(symlinks=True).create(target)
+python = os.path.join(target, "bin", "python")
+question = "import sysconfig; print(sysconfig.get_path('purelib'))"
+site = subprocess.check_output([python, "-c", question]).decode().strip()
+for wheel in {os.path.basename(wheel).split("-")[0]: wheel for wheel in reversed(found)}.values():
+    zipfile.ZipFile(wheel).extractall(site)
+for name in ("pip", "pip3", "pip%d.%d" % sys.version_info[:2]):
+    path = os.path.join(target, "bin", name)
+    with open(path, "w") as script:
+        script.write("#!%s\\nimport sys\\nfrom pip._internal.cli.main import main\\nsys.exit(main())\\n" % python)
+    os.chmod(path, 0o755)
+"""
 _FOLDERS = "/opt/conda /opt/miniconda* /opt/mambaforge /opt/miniforge* /root/miniconda* /root/miniforge*"
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from wainwright import caching
-from wainwright.containerpythons import find_in_container
+from wainwright.containerpythons import VENV, find_in_container
 from wainwright.copying import pack, settle
 from wainwright.engines import Engine, platform_of
 from wainwright.errors import Exit, WainwrightError
@@ -98,7 +98,7 @@ class Container:
         if python not in self.venvs:
             base = find_in_container(self, python)
             folder = f"{HOME}/venv-{python}"
-            made = self.run([base, "-m", "venv", folder], env=self.environment())
+            made = self.run([base, "-c", VENV, folder], env=self.environment())
             made.check(
                 f"no virtual environment could be made with {base}",
                 code=Exit.ENGINE,

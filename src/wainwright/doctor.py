@@ -182,8 +182,8 @@ def _pythons(subject: str, standing: Standing, jobs: Iterable[Job], run: Run) ->
     except WainwrightError as error:
         yield Finding(subject=subject, state="lacking", what=error.what, mend=error.hint)
         return
-    for error in lacking:
-        yield Finding(subject=subject, state="lacking", what=error.what, mend=error.hint)
+    for lack in lacking:
+        yield Finding(subject=subject, state="lacking", what=lack.what, mend=lack.hint)
     if not lacking:
         yield Finding(subject=subject, state="right", what=f"has Python {', '.join(map(str, wanted))}")
 
