@@ -113,7 +113,8 @@ class Pipeline:
 
 def say(line: str) -> None:
     """Tell a person; stdout is kept for what a machine reads."""
-    print(line, file=sys.stderr, flush=True)
+    sys.stderr.write(f"{line}\n")  # in one piece: several threads tell at once
+    sys.stderr.flush()
 
 
 def tell(data: Mapping[str, Any]) -> None:

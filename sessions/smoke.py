@@ -8,23 +8,31 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from wainwright.archive import Archive
+from wainwright.collecting import read_libraries
+from wainwright.containerpythons import pythons_in
+from wainwright.containers import Container
 from wainwright.entering import enter
 from wainwright.errors import Exit, WainwrightError
+from wainwright.mapped import MAPPED
 from wainwright.places import Place
 from wainwright.planning import Job
 from wainwright.release import Image
 from wainwright.run import Completed
+from wainwright.sessions.build import LIBRARIES
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.pipeline import Pipeline
+from wainwright.sessions.proving import prove_loading, prove_mapped
 from wainwright.sessions.stage import Outcome, Piece, carry_out
 from wainwright.sessions.standings import have_images
 from wainwright.standing import Standing
+from wainwright.wheelfile import parse_wheel_name, read_dist_info
 
-# Says where each module came from, so that an import from a source tree is seen (tilelang#251).
-IMPORT: Final = """
+# Says where each module came from, so that an import from a source tree is seen (tilelang#251), and what is mapped.
+IMPORT: Final = f"""
 import importlib, json, sys
-files = {name: getattr(importlib.import_module(name), "__file__", None) for name in sys.argv[1:]}
-print(json.dumps({"prefix": sys.prefix, "version": sys.version.split()[0], "files": files}))
+files = {{name: getattr(importlib.import_module(name), "__file__", None) for name in sys.argv[1:]}}
+print(json.dumps({{"prefix": sys.prefix, "version": sys.version.split()[0], "files": files, "mapped": {MAPPED}}}))
 """
 
 
@@ -77,20 +85,29 @@ def _pieces(pipeline: Pipeline, job: Job, standing: Standing) -> Sequence[Piece]
 
 
 def _smoke(pipeline: Pipeline, job: Job, wheel: Path, standing: Standing, log: Path) -> Outcome:
-    """Install the wheel in a fresh environment, and use it from an empty folder as a stranger would."""
-    with enter(standing, pipeline.dist, pipeline.run) as place:
+    """Have the image's loader look at the wheel, then install and use it there as a stranger would."""
+    where = f"smoke {job.id} in {standing.image.name}"
+    libraries = read_libraries(pipeline.dist / job.id / LIBRARIES)
+    facts: dict[str, Any] = {"image": standing.digest or None, "stands-in": standing.stands_in, "python": None}
+    with enter(standing, pipeline.dist, pipeline.run, network=_needs_network(wheel)) as place:
+        facts |= prove_loading(place, wheel, arch=job.arch, terms=job.terms, libraries=libraries, where=where, log=log)
+        if isinstance(place, Container) and not pythons_in(place):
+            return Outcome(wheel=wheel, facts=facts, note="loads; there is no Python here to import it")
         trial = Trial(place=place, job=job, image=standing.image, log=log)
         trial.install(wheel)
-        facts: dict[str, Any] = {
-            "image": standing.digest or None,
-            "stands-in": standing.stands_in,
-            **trial.imports(job.variant.smoke.imports),
-        }
+        facts |= trial.imports(job.variant.smoke.imports)
         for command in job.variant.smoke.run:
             trial.command(command)
         if job.variant.smoke.backends:
             facts["backends"] = trial.backends(job.variant.smoke.backends)
     return Outcome(wheel=wheel, facts=facts, note="passed")
+
+
+def _needs_network(wheel: Path) -> bool:
+    """Say whether an installation fetches anything: only a wheel with dependencies may reach the index."""
+    with Archive.open(wheel) as archive:
+        metadata = read_dist_info(archive, parse_wheel_name(wheel.name)).metadata
+    return any("extra ==" not in each for each in metadata.requires_dist) if metadata else False
 
 
 class Trial:
@@ -126,7 +143,11 @@ class Trial:
                 raise WainwrightError(
                     f"{name} was imported from {file}, not from the wheel", code=Exit.SMOKE, where=self.where
                 )
-        return {"python": seen["version"], "imports": list(names)}
+        facts = {"python": seen["version"], "imports": list(names), "mapped": seen["mapped"]}
+        if self.job.variant.smoke.loaded:
+            expected = self.job.variant.smoke.loaded
+            facts["loaded"] = prove_mapped(seen["mapped"], expected, prefix=seen["prefix"], where=self.where)
+        return facts
 
     def command(self, text: str) -> Completed:
         """Run a shell command of release.toml; `python` in it is the one that has the wheel."""

@@ -21,11 +21,6 @@ from wainwright.unpack import unpack
 
 # Keys whose feature is not built. A key is refused with this sentence until its feature is there, and never ignored.
 LATER: Final[Mapping[tuple[str, ...], str]] = {
-    ("images", "*", "memory"): "limits on the memory of containers are not built yet; leave the key out",
-    ("images", "*", "cpus"): "limits on the processors of containers are not built yet; leave the key out",
-    ("images", "*", "time-limit"): "limits on the time of containers are not built yet; leave the key out",
-    ("images", "*", "env"): "an environment of images is not built yet; build.env of a variant is",
-    ("variants", "*", "smoke", "loaded"): "checks of what a process has loaded are not built yet; leave the table out",
     ("variants", "*", "diff", "against"): (
         "comparing with a wheel of the release page is not built yet; name a wheel here, such as ./old/demo-1.0-….whl, "
         "or a folder of wheels, such as ./old"
