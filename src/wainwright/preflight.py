@@ -1,0 +1,191 @@
+"""Preflight: everything that would stop a release later, at every destination, found at once and before any write."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+
+from wainwright import filechecks
+from wainwright.destinations import Asset, Fate, fate
+from wainwright.errors import Exit, WainwrightError
+from wainwright.finding import Finding, gather
+from wainwright.github import GitHub
+from wainwright.gitstate import Tree
+from wainwright.index import Index
+from wainwright.manifest import File, Manifest
+from wainwright.notes import human
+from wainwright.planning import Job
+from wainwright.release import Destination
+from wainwright.releasepage import ReleasePage
+from wainwright.run import Run
+from wainwright.sites import Hosts
+from wainwright.tokens import PREFIX, scope
+from wainwright.wanted import Wanted, objections
+
+# Where a token can be had by Trusted Publishing: the variables by which twine's own detection goes
+AMBIENT = ("ACTIONS_ID_TOKEN_REQUEST_URL", "PYPI_ID_TOKEN", "TESTPYPI_ID_TOKEN", "BUILDKITE_AGENT_ACCESS_TOKEN")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preflight:
+    """What is to be released, and where.
+
+    `said` is the version that the source says, where it does; `manifest` the seal, where there is one: then what is
+    already there is compared by digest. `files` are the wheels there are, sealed or not; none before the build.
+    """
+
+    jobs: tuple[Job, ...]
+    name: str
+    tag: str
+    version: str
+    said: str | None
+    tree: Tree | None
+    hosts: Hosts
+    run: Run
+    wheelhouse: Path
+    environ: Mapping[str, str] = field(repr=False)
+    files: tuple[File, ...] = ()
+    manifest: Manifest | None = None
+    now: Callable[[], float] = time.time
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Look at everything; what cannot be looked at is a finding too."""
+        checks: list[Callable[[], Iterator[Finding]]] = [self._version, self._names, self._files, self._descriptions]
+        if self.tree is not None:
+            checks.append(partial(self.tree.findings, self.tag))
+        for name, index in self.hosts.indexes.items():
+            checks += [partial(self._token, name, index), partial(self._index, name, index)]
+        checks += [partial(self._repository, name, github) for name, github in self.hosts.githubs.items()]
+        return (*self.hosts.findings, *gather(checks))
+
+    def _version(self) -> Iterator[Finding]:
+        yield from filechecks.of_version(self.version, f"tag {self.tag}")
+        if self.said is not None and self.said != self.version:
+            what = f"it stands for version {self.version}, and the source says {self.said}"
+            yield Finding(where=f"tag {self.tag}", what=what, hint="tag the commit that says so")
+
+    def _names(self) -> Iterator[Finding]:
+        """Hold the names that the wheels are going to have against each destination, before they are built."""
+        for job in self.jobs:
+            known = [file.name for file in self.files if file.job == job.id and file.kind == "wheel"]
+            own = job.python.tag
+            for name in known or [job.filename(self.name, self.version).replace("-*-", f"-{own}-")]:
+                for destination in self._destinations(job):
+                    yield from filechecks.of_name(name, destination)
+
+    def _files(self) -> Iterator[Finding]:
+        for file in self.files:
+            for name in file.destinations:
+                if name in self.hosts.declared:
+                    path = self.wheelhouse / file.path
+                    yield from filechecks.of_size(path, file.size, self.hosts.declared[name])
+
+    def _descriptions(self) -> Iterator[Finding]:
+        bound = [
+            file for file in self.files if file.kind != "sbom" and set(file.destinations) & set(self.hosts.indexes)
+        ]
+        yield from filechecks.of_descriptions([self.wheelhouse / file.path for file in bound], self.run)
+
+    def _token(self, name: str, index: Index) -> Iterator[Finding]:
+        """Look at the credentials: whether there are any, what they say of themselves, and whether they are let in."""
+        account, where = index.pages.account, f"publish.{name}"
+        is_public = account.username in {None, "__token__"}
+        if account.password is None:
+            if is_public and any(self.environ.get(each) for each in AMBIENT):
+                return
+            yield Finding.of(index.pages.unauthorised(None, account.url), where)
+            return
+        if account.password.startswith(PREFIX):
+            try:
+                limits = scope(account.password).objections(self.name, now=self.now())
+            except ValueError as error:
+                limits = (str(error),)
+            for what in limits:
+                hint = f"it is from {account.source}"
+                yield Finding(where=where, what=what, hint=hint, code=Exit.NOT_AUTHORISED)
+            if limits:
+                return
+        refused = index.pages.probe()
+        if refused is not None:
+            yield Finding.of(refused, where)
+
+    def _index(self, name: str, index: Index) -> Iterator[Finding]:
+        """Look at what the index has: another file under one of our names, and how full it is."""
+        there = index.listing()
+        if index.pages.root is None and not index.pages.simple:
+            what = f"no simple page was found for {index.pages.account.url}: what is there cannot be told"
+            yield Finding(where=f"publish.{name}", what=what, hint=f"set publish.{name}.simple")
+        bound = [file for file in self.files if name in file.destinations]
+        for file in bound:
+            if self.manifest is not None or file.name in there:
+                try:
+                    index.holds(file.asset(self.wheelhouse))
+                except WainwrightError as error:
+                    yield Finding.of(error)
+        if not bound:
+            yield from self._unsealed(name, tuple(there))
+        held = sum(max(remote.size, 0) for remote in there.values())
+        new = sum(file.size for file in bound if file.name not in there)
+        if held + new > filechecks.PROJECT_LIMIT and index.pages.account.username == "__token__":
+            what = f"the project would have {human(held + new)} there, and 10 GiB is what an index allows"
+            yield Finding(where=f"publish.{name}", what=what, hint="ask for a higher limit, or delete old nightlies")
+
+    def _unsealed(self, name: str, there: tuple[str, ...]) -> Iterator[Finding]:
+        """Say that a version is there of which no wheel is here: what would be built now would be another file."""
+        patterns = [
+            job.filename(self.name, self.version)
+            for job in self.jobs
+            if name in {destination.name for destination in job.destinations}
+        ]
+        known = tuple(file for file in there if any(fnmatchcase(file, pattern) for pattern in patterns))
+        if known:
+            yield Finding(
+                where=f"publish.{name}",
+                what=f"{self.version} is there already, and what it was sealed with is not here",
+                details=known,
+                hint=f"restore {self.wheelhouse.name}/ from where it was published, or release another version",
+                code=Exit.CONFLICT,
+            )
+
+    def _repository(self, name: str, github: GitHub) -> Iterator[Finding]:
+        """Look at a repository: may the token push, where is the tag, and is there a release already."""
+        where = f"publish.{name}"
+        if github.may_push() is False:
+            what = f"the token may not push to {github.repository}"
+            yield Finding(where=where, what=what, hint="it needs `contents: write`", code=Exit.NOT_AUTHORISED)
+        assets = self._assets(name)
+        yield from (Finding(where=where, what=what) for what in objections(assets))
+        commit = (self.tree.commit_of(self.tag) if self.tree else None) or ""
+        there = github.commit_of(self.tag)
+        if there is not None and commit and there != commit:
+            what = f"{github.repository} has {self.tag} at commit {there}, and here it is {commit}"
+            yield Finding(where=where, what=what, hint="a tag that was pushed is never moved: release another version")
+        wanted = Wanted(tag=self.tag, version=self.version, commit=commit, title="", notes="", assets=assets)
+        page = ReleasePage(github, wanted)
+        seen, held = page.page(), page.listing()
+        if seen is None or seen.draft:
+            return
+        state = "public and immutable" if seen.immutable else "public"
+        wrong = tuple(asset.name for asset in assets if fate(asset, held.get(asset.name)) is not Fate.SAME)
+        if not assets:
+            yield Finding(
+                where=where,
+                what=f"the release {self.tag} is {state}, and what it was sealed with is not here",
+                details=(seen.url,),
+                hint="what is public is never changed: release another version",
+                code=Exit.CONFLICT,
+            )
+        elif wrong and self.manifest is not None:
+            what = f"the release {self.tag} is {state}, without these files as they are sealed"
+            hint = "what is public is never changed: release another version"
+            yield Finding(where=where, what=what, details=wrong, hint=hint, code=Exit.CONFLICT)
+
+    def _assets(self, name: str) -> tuple[Asset, ...]:
+        return tuple(file.asset(self.wheelhouse) for file in self.files if name in file.destinations)
+
+    def _destinations(self, job: Job) -> tuple[Destination, ...]:
+        return tuple(each for each in job.destinations if each.name in self.hosts.declared)

@@ -1,0 +1,351 @@
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+import releases
+import servers
+from releases import Trial
+from servers import Small
+from strict_github import OWNER, REPO, TOKEN, StrictGitHub
+from wainwright import filechecks
+from wainwright.errors import Exit, WainwrightError
+from wainwright.finding import Finding, refuse
+from wainwright.gitstate import Tree
+from wainwright.manifest import File
+from wainwright.patience import Patience
+from wainwright.preflight import Preflight
+from wainwright.proofs import examine
+from wainwright.release import Destination
+from wainwright.run import run
+from wainwright.sealing import seal
+from wainwright.sites import connected
+from wainwright.tokens import Scope, scope
+
+PASSWORD = "correct-horse-7391"  # noqa: S105
+
+
+def git(folder: Path, *words: str) -> str:
+    settings = ["-c", "user.name=me", "-c", "user.email=me@example.org", "-c", "protocol.file.allow=always"]
+    done = subprocess.run(["git", *settings, "-C", str(folder), *words], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@dataclass
+class World:
+    """A tagged, pushed, clean project, an index and a GitHub; each test spoils one thing."""
+
+    trial: Trial
+    index: Small
+    github: StrictGitHub
+    open: ExitStack
+    environ: dict[str, str]
+    changes: dict[str, object] = field(default_factory=dict)
+    skipped: str = ""
+
+    @property
+    def root(self) -> Path:
+        return self.trial.release.root
+
+    def preflight(self, *, files: tuple[File, ...] = ()) -> Preflight:
+        hosts = self.open.enter_context(
+            connected(
+                self.trial.release.publish.values(),
+                chosen=lambda name: name != self.skipped,
+                project="demo",
+                run=run,
+                logs=self.root / "logs",
+                environ=self.environ,
+                patience=Patience(attempts=2, pause=0, sleep=lambda _: None),
+                pause=lambda _: None,
+            )
+        )
+        made = Preflight(
+            jobs=self.trial.jobs,
+            name="demo",
+            tag="v1.0",
+            version="1.0",
+            said="1.0",
+            tree=Tree(folder=self.root, run=run),
+            hosts=hosts,
+            run=run,
+            wheelhouse=self.trial.wheelhouse,
+            environ=self.environ,
+            files=files,
+        )
+        return dataclasses.replace(made, **self.changes)  # type: ignore[arg-type]
+
+    def said(self, *, files: tuple[File, ...] = ()) -> list[str]:
+        return [str(finding) for finding in self.preflight(files=files).findings()]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    root = tmp_path / "project"
+    with Small(password=PASSWORD).running() as index, StrictGitHub() as github, ExitStack() as stack:
+        toml = releases.TOML.replace("https://packages.example.org/legacy/", index.upload)
+        trial = releases.trial(root, toml=toml.replace("owner/demo", f"{OWNER}/{REPO}"))
+        (root / ".gitignore").write_text("/wheelhouse/\n/logs/\n")
+        git(root, "init", "--quiet", "--initial-branch=main")
+        git(root, "add", "--all")
+        git(root, "commit", "--quiet", "-m", "all")
+        git(root, "tag", "-a", "v1.0", "-m", "1.0")
+        subprocess.run(["git", "init", "--quiet", "--bare", str(tmp_path / "remote.git")], check=True)
+        git(root, "remote", "add", "origin", str(tmp_path / "remote.git"))
+        git(root, "push", "--quiet", "origin", "main", "v1.0")
+        github.tags["v1.0"] = ("commit", git(root, "rev-parse", "HEAD"))
+        environ = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "GITHUB_API_URL": github.api_url, "GH_TOKEN": TOKEN}
+        environ |= {"TWINE_USERNAME": servers.USER, "TWINE_PASSWORD": PASSWORD}
+        environ |= {"PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring"}
+        yield World(trial=trial, index=index, github=github, open=stack, environ=environ)
+
+
+def built(world: World) -> tuple[File, ...]:
+    return examine(world.trial.sealing())[0]
+
+
+def test_nothing_stands_in_the_way_of_a_sound_release(world: World) -> None:
+    assert world.said() == []
+    assert world.said(files=built(world)) == []
+
+
+def test_preflight_writes_nothing(world: World) -> None:
+    world.said(files=built(world))
+    assert world.index.files == {}
+    assert [line for line in world.index.requests if line.startswith("POST")] == ["POST /legacy/"], "the probe"
+    assert sum(world.github.count(method, ".*") for method in ("POST", "PATCH", "DELETE")) == 0
+
+
+def no_tag(world: World) -> None:
+    git(world.root, "tag", "-d", "v1.0")
+
+
+def not_head(world: World) -> None:
+    git(world.root, "commit", "--quiet", "--allow-empty", "-m", "more")
+
+
+def not_pushed(world: World) -> None:
+    git(world.root, "push", "--quiet", "origin", ":v1.0")
+
+
+def moved(world: World) -> None:
+    git(world.root, "commit", "--quiet", "--allow-empty", "-m", "more")
+    git(world.root, "tag", "-f", "-a", "v1.0", "-m", "again")
+
+
+def no_remote(world: World) -> None:
+    git(world.root, "remote", "remove", "origin")
+
+
+def lost_remote(world: World) -> None:
+    git(world.root, "remote", "set-url", "origin", "https://me:secret-token-1@127.0.0.1:9/none.git")
+
+
+def dirty(world: World) -> None:
+    (world.root / "release.toml").write_text((world.root / "release.toml").read_text() + "# more\n")
+
+
+def stranger(world: World) -> None:
+    world.environ["TWINE_PASSWORD"] = "wrong-password"  # noqa: S105
+
+
+def no_password(world: World) -> None:
+    del world.environ["TWINE_PASSWORD"]
+
+
+def no_token(world: World) -> None:
+    del world.environ["GH_TOKEN"]
+
+
+def may_not_push(world: World) -> None:
+    world.github.push = False
+
+
+def index_away(world: World) -> None:
+    world.index.reads = [500] * 100
+
+
+def already_there(world: World) -> None:
+    world.index.files[world.trial.wheel("full").name] = b"of another build"
+
+
+def already_public(world: World) -> None:
+    world.github.add_release("v1.0")
+
+
+def other_source(world: World) -> None:
+    world.changes["said"] = "1.0.1"
+
+
+def odd_version(world: World) -> None:
+    world.changes |= {"version": "1.0-rc1", "said": None}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "where", "what"),
+    [
+        (no_tag, "tag v1.0", "there is no such tag"),
+        (not_head, "tag v1.0", "and HEAD is"),
+        (not_pushed, "tag v1.0", "origin does not have it"),
+        (moved, "tag v1.0", "origin has it at commit"),
+        (no_remote, "tag v1.0", "there is no remote"),
+        (lost_remote, "remote origin", "does not say whether the tag is pushed"),
+        (dirty, "", "the work tree differs from HEAD"),
+        (stranger, "publish.internal", "does not let releaser in (403): the password is from TWINE_PASSWORD"),
+        (no_password, "publish.internal", "there is no password"),
+        (no_token, "demo", "no token for 127.0.0.1"),
+        (may_not_push, "publish.page", "the token may not push"),
+        (index_away, "publish.internal", "answers 500"),
+        (already_there, "publish.internal", "1.0 is there already, and what it was sealed with is not here"),
+        (already_public, "publish.page", "the release v1.0 is public"),
+        (other_source, "tag v1.0", "it stands for version 1.0, and the source says 1.0.1"),
+        (odd_version, "tag v1.0", "1.0-rc1 is spelled 1.0rc1"),
+    ],
+)
+def test_each_lack_is_found(world: World, spoil: Callable[[World], None], where: str, what: str) -> None:
+    spoil(world)
+    said = world.said()
+    assert any(where in line.split(": ")[0] and what in line for line in said), said
+    assert not any("secret-token-1" in line for line in said)
+
+
+def test_everything_is_found_at_once(world: World) -> None:
+    for spoil in (no_tag, dirty, stranger, may_not_push, other_source):
+        spoil(world)
+    assert len(world.said()) >= 5
+
+
+def test_a_skipped_destination_is_not_asked(world: World) -> None:
+    world.skipped = "page"
+    no_token(world)
+    assert world.said() == []
+
+
+def test_a_sealed_release_is_compared_by_digest(world: World) -> None:
+    made = seal(world.trial.sealing(), reseal=False, public=lambda _: ())
+    world.changes["manifest"] = made
+    world.index.files[world.trial.wheel("full").name] = world.trial.wheel("full").read_bytes()
+    assert world.said(files=made.files) == []
+    world.index.files[world.trial.wheel("full").name] = b"another"
+    assert any("is there already, and is another file" in line for line in world.said(files=made.files))
+
+
+def test_submodules_are_held_to_their_commits(world: World, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "--quiet")
+    git(other, "commit", "--quiet", "--allow-empty", "-m", "one")
+    git(world.root, "submodule", "--quiet", "add", str(other), "deps/other")
+    git(world.root, "commit", "--quiet", "-am", "with a submodule")
+    git(world.root / "deps" / "other", "commit", "--quiet", "--allow-empty", "-m", "two")
+    assert any("submodule deps/other: it is at another commit" in line for line in world.said())
+
+
+def test_a_file_over_the_limit_is_named_with_its_largest_members(tmp_path: Path) -> None:
+    wheel = releases.make_wheel(tmp_path / "demo-1.0-cp310-cp310-manylinux_2_17_x86_64.whl", padding=50_000)
+    destination = Destination(name="internal", kind="index", max_size=10_000)
+    (found,) = filechecks.of_size(wheel, wheel.stat().st_size, destination)
+    assert "demo/data.bin" in found.details[0]
+    assert "10.0 kB is the limit there" in found.what
+    assert len(found.details) <= 10
+    assert list(filechecks.of_size(wheel, 100 * 1024 * 1024, Destination(name="x", kind="index"))) == []
+    assert list(filechecks.of_size(wheel, 100 * 1024 * 1024 + 1, Destination(name="x", kind="index"))) != []
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("demo-1.0-cp310-cp310-linux_x86_64.whl", "the platform tag linux_x86_64"),
+        ("demo-1.0-cp310-cp310-manylinux_2_38_loongarch64.whl", "the platform tag manylinux_2_38_loongarch64"),
+        ("demo-1.0+llvm-cp310-cp310-manylinux_2_17_x86_64.whl", "has a local version"),
+        ("De.mo-1.0-cp310-cp310-manylinux_2_17_x86_64.whl", "is not normalised"),
+        ("demo.whl", "not a wheel's file name"),
+    ],
+)
+def test_names_that_an_index_refuses(name: str, said: str) -> None:
+    (found,) = filechecks.of_name(name, Destination(name="internal", kind="index"))
+    assert said in found.what
+
+
+def test_a_release_page_takes_local_versions() -> None:
+    name = "demo-1.0+llvm-cp310-cp310-linux_x86_64.whl"
+    assert list(filechecks.of_name(name, Destination(name="page", kind="github"))) == []
+
+
+def test_twine_looks_at_descriptions(tmp_path: Path) -> None:
+    import native
+
+    good = releases.make_wheel(tmp_path / "demo-1.0-py3-none-any.whl")
+    head = b"Metadata-Version: 2.1\nName: demo\nVersion: 1.1\nDescription-Content-Type: text/x-rst\n"
+    text = head + b"\nHello\n==\n\n`broken\n"
+    bad = native.wheel(tmp_path / "demo-1.1-py3-none-any.whl", {"demo-1.1.dist-info/METADATA": text})
+    (found,) = filechecks.of_descriptions([good, bad], run)
+    assert found.where == bad.name
+    assert found.details
+
+
+def token(*caveats: object) -> str:
+    """Make a token as warehouse does, with a signature that means nothing."""
+
+    def packet(kind: int, data: bytes) -> bytes:
+        length = bytearray()
+        number = len(data)
+        while number >= 0x80:
+            length.append(number & 0x7F | 0x80)
+            number >>= 7
+        return bytes([kind]) + bytes([*length, number]) + data
+
+    head = packet(1, b"index.example.org") + packet(2, b"a" * 200) + b"\0"
+    middle = b"".join(packet(2, json.dumps(caveat).encode()) + b"\0" for caveat in caveats)
+    return "pypi-" + base64.urlsafe_b64encode(b"\2" + head + middle + b"\0" + packet(6, b"s" * 32)).decode().rstrip("=")
+
+
+@pytest.mark.parametrize(
+    ("caveats", "expected"),
+    [
+        ([], Scope()),
+        ([[1, ["Demo", "other"]]], Scope(projects=frozenset({"demo", "other"}))),
+        ([{"version": 1, "permissions": {"projects": ["demo"]}}], Scope(projects=frozenset({"demo"}))),
+        ([{"version": 1, "permissions": "user"}], Scope()),
+        ([[0, 2000, 1000], [3, "id"]], Scope(expires=2000.0, not_before=1000.0)),
+    ],
+)
+def test_what_a_token_says_of_itself(caveats: list[object], expected: Scope) -> None:
+    assert scope(token(*caveats)) == expected
+
+
+def test_a_token_for_another_project_is_found_without_asking() -> None:
+    limits = scope(token([1, ["other"]], [0, 2000, 0]))
+    assert limits.objections("demo", now=1000) == ("the token is for other, not for demo",)
+    assert limits.objections("other", now=3000) == ("the token has expired",)
+
+
+@pytest.mark.parametrize("text", ["", "ghp_x", "pypi-", "pypi-AgEI", token()[:-9], "pypi-!!"])
+def test_what_is_no_token(text: str) -> None:
+    with pytest.raises(ValueError, match="token"):
+        scope(text)
+
+
+def test_a_tokens_limits_become_a_finding(world: World) -> None:
+    world.environ |= {"TWINE_USERNAME": "__token__", "TWINE_PASSWORD": token([1, ["other"]])}
+    said = world.said()
+    assert any("the token is for other, not for demo" in line for line in said)
+    assert not any(world.environ["TWINE_PASSWORD"] in line for line in said)
+
+
+def test_findings_of_one_kind_keep_their_code() -> None:
+    one = Finding(where="a", what="no", code=Exit.NOT_AUTHORISED)
+    for findings, code in (([one], Exit.NOT_AUTHORISED), ([one, Finding(where="b", what="no")], Exit.REFUSED)):
+        with pytest.raises(WainwrightError) as caught:
+            refuse(findings, "v1.0 can be published")
+        assert caught.value.code is code
+        assert len(caught.value.details) == len(findings)
+    refuse([], "v1.0 can be published")
