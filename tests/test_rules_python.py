@@ -33,6 +33,16 @@ def test_a_symbol_outside_the_stable_abi(tmp_path: Path) -> None:
     assert "not part of the stable ABI" in found.message
 
 
+@pytest.mark.parametrize("name", ["PyRun_String", "_PyUnicode_Ready", "_Py_Dealloc_Fast", "PyCode_New"])
+def test_cpython_s_own_names_are_known(tmp_path: Path, name: str) -> None:
+    assert not judged(tmp_path, {"demo/mod.so": extension(symbols={name: NEEDED})}, ABI3).ok
+
+
+@pytest.mark.parametrize("name", ["PySideSignalInstance_TypeF", "PyArrayThing_API", "Pythia_Init"])
+def test_names_of_others_are_left_alone(tmp_path: Path, name: str) -> None:
+    assert judged(tmp_path, {"demo/mod.so": extension(symbols={name: NEEDED})}, ABI3).ok
+
+
 def test_own_definitions_weak_needs_and_other_tags_are_discounted(tmp_path: Path) -> None:
     members = {
         "demo/mod.so": extension(symbols={"PyType_GetName": NEEDED, "PyUnicode_New": (False, True, None)}),

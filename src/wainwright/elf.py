@@ -56,12 +56,9 @@ SHT_NOBITS: Final = 8
 SHF_TLS: Final = 0x400
 NT_GNU_ABI_TAG: Final = 1
 NT_GNU_PROPERTY_TYPE_0: Final = 5
-# The x86 psABI's levels, and the two older ways of binutils to name single features; as (bit, level) from the top
-ISA_LEVELS: Final = {
-    0xC0008002: ((3, 4), (2, 3), (1, 2), (0, 1)),
-    0xC0000001: ((11, 4), (9, 3), (5, 2), (0, 1)),
-    0xC0008000: ((10, 4), (7, 3), (3, 2), (0, 1)),
-}
+# The x86 psABI's levels. Older properties of binutils (0xC0000001, 0xC0008000) name single features that some function
+# uses, perhaps behind a check of its own (fftw): no loader reads them.
+ISA_1_NEEDED: Final = 0xC0008002
 MAX_NOTES: Final = 1024
 MAX_FAULTS: Final = 8
 
@@ -247,9 +244,9 @@ def _isa(properties: memoryview, order: str, align: int) -> int:
     while at + 8 <= len(properties):
         kind, size = unpack_from(order + "II", properties, at)
         at += 8
-        if kind in ISA_LEVELS and size == 4 and at + 4 <= len(properties):
+        if kind == ISA_1_NEEDED and size == 4 and at + 4 <= len(properties):
             (bits,) = unpack_from(order + "I", properties, at)
-            level = max(level, next((level for bit, level in ISA_LEVELS[kind] if bits >> bit), 0))
+            level = max(level, min((bits & 0xF).bit_length(), 4))
         at += _rounded(size, align)
     return level
 

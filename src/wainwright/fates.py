@@ -125,7 +125,7 @@ class Sorter:
         return found
 
     def _neighbour(self, library: str, folders: Iterable[str]) -> str | None:
-        """Name the distribution of Requires-Dist into whose folder a search path leads, and which shares a name with it.
+        """Name the distribution of Requires-Dist into whose folder a search path leads, where both share a name.
 
         It is a guess that spares people who publish wheels which belong together; the driver comes with no wheel.
         """

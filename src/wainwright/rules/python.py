@@ -14,6 +14,15 @@ from wainwright.verdict import Finding
 PYTHON_TAG: Final = re.compile(r"cp3([0-9]+)")
 ONE_PYTHON: Final = re.compile(r"\.cpython-3[0-9]+[a-z]*-")  # for that Python alone, whatever the tag is
 MOST_NAMED: Final = 8
+# Families of CPython's C API without a member in the stable ABI. Others that begin with Py are somebody else's: PySide.
+UNSTABLE: Final = frozenset(
+    (
+        "PyAST PyArena PyAsyncGen PyCell PyCode PyConfig PyContext PyContextVar PyCoro PyCompile "
+        "PyCrossInterpreterData PyDateTime PyFunction PyGen PyHash PyInstanceMethod PyInterpreterConfig PyLongWriter PyMarshal PyMonitoring "
+        "PyMutex PyNode PyParser PyPickleBuffer PyPreConfig PyRefTracer PyRun PyStaticMethod PyStatus PyStdPrinter "
+        "PySymtable PyTime PyToken PyTraceMalloc PyUnicodeWriter PyUnstable PyWideStringList Py"
+    ).split()
+)
 
 
 @cache
@@ -26,6 +35,16 @@ def _added() -> dict[str, tuple[int, int]]:
     return added
 
 
+@cache
+def _families() -> frozenset[str]:
+    return UNSTABLE | {_family(name) for name in _added()}
+
+
+def _family(name: str) -> str:
+    """Give what stands before a name's inner underscore: `PyUnicode` of `_PyUnicode_Ready`, `Py` of `_Py_True`."""
+    return name.lstrip("_").partition("_")[0]
+
+
 # PEP 384: "a stable ABI that is guaranteed to be available for the lifetime of Python 3"; C API documentation: each
 # symbol is "Part of the Stable ABI since version X". PEP 425: cp311-abi3 promises Python 3.11 and every later one.
 def abi3(case: Case) -> Iterator[Finding]:
@@ -33,28 +52,20 @@ def abi3(case: Case) -> Iterator[Finding]:
     if "abi3" not in case.name.abis or not minors:
         return
     oldest = (3, min(minors))
-    added = _added()
     own = {symbol.name for member in case.wheel.members for symbol in member.symbols if symbol.defined}
     for member, _ in case.objects():
         if ONE_PYTHON.search(posixpath.basename(member.name)):
             continue
-        newer: dict[str, tuple[int, int]] = {}
-        foreign: list[str] = []
-        for symbol in member.symbols:
-            name = symbol.name
-            if symbol.defined or symbol.weak or name in own or not name.startswith(("Py", "_Py")):
-                continue
-            since = added.get(name)
-            if since is None:
-                foreign.append(name)
-            elif since > oldest:
-                newer[name] = since
+        needed = {symbol.name for symbol in member.symbols if not symbol.defined and not symbol.weak} - own
+        since = {name: _added().get(name) for name in needed if _family(name) in _families()}
+        newer = {name: version for name, version in since.items() if version is not None and version > oldest}
+        foreign = tuple(sorted(name for name, version in since.items() if version is None))
         if newer:
-            told = ", ".join(f"{name} (3.{since[1]})" for name, since in sorted(newer.items())[:MOST_NAMED])
+            told = ", ".join(f"{name} (3.{version[1]})" for name, version in sorted(newer.items())[:MOST_NAMED])
             yield _finding(member.name, tuple(sorted(newer)), f"it needs {told}, newer than Python 3.{oldest[1]}")
         if foreign:
-            told = ", ".join(sorted(foreign)[:MOST_NAMED])
-            yield _finding(member.name, tuple(sorted(foreign)), f"it needs {told}, not part of the stable ABI")
+            told = ", ".join(foreign[:MOST_NAMED])
+            yield _finding(member.name, foreign, f"it needs {told}, not part of the stable ABI")
 
 
 def _finding(member: str, symbols: tuple[str, ...], message: str) -> Finding:
