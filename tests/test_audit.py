@@ -262,6 +262,16 @@ def test_workers_do_not_change_the_verdict(tmp_path: Path) -> None:
     assert [need.symbols for need in first.floor] == [("f35",)]
 
 
+def test_an_extension_module_is_loaded_by_python_itself(tmp_path: Path) -> None:
+    members = {
+        "demo/libcore.so": extension(soname="libcore.so", symbols={"PyInit_libcore": (True, False, None)}),
+        "demo/plugins/libmore.so": extension(needed=("libc.so.6", "libcore.so")),
+    }
+    assert judged(tmp_path, members).ok
+    members["demo/libcore.so"] = extension(soname="libcore.so", symbols={"PyInit_other": (True, False, None)})
+    assert rules(judged(tmp_path, members).violations) == ["unreachable-library"]
+
+
 def test_real_code(tmp_path: Path) -> None:
     made = native.shared(tmp_path / "mod.so", "void *PyInit_mod(void) { return 0; }")
     verdict = judged(tmp_path, {"demo/mod.so": made.read_bytes()}, UNTAGGED)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from elves import Recipe, make
@@ -88,7 +90,7 @@ def test_a_sibling_loaded_it_under_its_file_name_and_the_soname_is_known_since()
 
 
 def test_python_itself_loads_extension_modules() -> None:
-    core = loadable("demo/_core.cpython-310-x86_64-linux-gnu.so", soname="_core.so")
+    core = replace(loadable("demo/_core.so", soname="_core.so"), extension=True)
     found = resolve([core, loadable("demo/more.so", needed=("_core.so",))])
     assert provider(found, "demo/more.so", "_core.so") == core.member
 

@@ -138,7 +138,8 @@ def _installed(members: Iterable[Member], info: DistInfo) -> tuple[Loadable, ...
     for member in members:
         place = locate(member.name, root_is_purelib=purelib)
         folder = schemes.get(place.scheme, f"{PREFIX}/{place.scheme}")
-        files.append(Loadable(member=member.name, path=f"{folder}/{place.path}", elf=member.elf))
+        path = f"{folder}/{place.path}"
+        files.append(Loadable(member=member.name, path=path, elf=member.elf, extension=member.extension))
     return tuple(files)
 
 

@@ -15,6 +15,8 @@ from typing import Final
 
 from wainwright.archive import Archive, Entry, MemberError, Problem
 from wainwright.elf import Elf, ElfError, looks_like_elf, read_elf
+from wainwright.elfbytes import PT_LOAD
+from wainwright.elfdynamic import DT_STRSZ, DT_STRTAB
 from wainwright.symbols import Symbol, read_symbols
 
 MOST_WORKERS: Final = 8
@@ -37,6 +39,7 @@ class Member:
     digest: bytes
     elf: Elf | None = None
     symbols: tuple[Symbol, ...] = ()
+    extension: bool = False  # Python can import it: it has the module's PyInit function
     problem: str | None = None
     elf_problem: str | None = None
     script: bool = False  # linker commands, where a library's name would have one expect a library
@@ -115,10 +118,12 @@ def _read(archive: Archive, entry: Entry, algorithm: str, interest: Interest) ->
         )
     elf: Elf | None = None
     symbols: tuple[Symbol, ...] = ()
+    extension = False
     problem: str | None = None
     if read.data is not None:
         try:
             elf, symbols = _elf(read.data, interest, entry.index)
+            extension = is_extension(read.data, elf, entry.name)
         except ElfError as error:
             problem = str(error)
     return Member(
@@ -129,6 +134,7 @@ def _read(archive: Archive, entry: Entry, algorithm: str, interest: Interest) ->
         digest=read.hash,
         elf=elf,
         symbols=symbols,
+        extension=extension,
         elf_problem=problem,
         script=elf is None and bool(first) and is_linker_script(first[0]),
     )
@@ -143,6 +149,18 @@ def _elf(data: bytes, interest: Interest, order: int) -> tuple[Elf, tuple[Symbol
         return elf, tuple(symbol for symbol in read_symbols(data, elf) if wanted(symbol))
     except ElfError:
         return elf, ()  # names are for people; what the loader asks for is in the version needs
+
+
+def is_extension(data: bytes, elf: Elf, member: str) -> bool:
+    """Whether a member names the function that Python calls in it: "PyInit_" and the module's name (PEP 3121)."""
+    tags = dict(elf.tags)
+    address, size = tags.get(DT_STRTAB, 0), tags.get(DT_STRSZ, 0)
+    module = member.rpartition("/")[2].partition(".")[0]
+    for segment in elf.segments:
+        if segment.p_type == PT_LOAD and 0 <= address - segment.vaddr < segment.filesz:
+            at = segment.offset + address - segment.vaddr
+            return data.find(f"\0PyInit_{module}\0".encode(), at, at + size) >= 0
+    return False
 
 
 def is_linker_script(start: bytes) -> bool:

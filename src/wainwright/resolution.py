@@ -20,16 +20,19 @@ from wainwright.elf import Elf
 SITE: Final = "/prefix/lib/pythonX.Y/site-packages"  # a made-up place: the verdict knows no real one
 ORIGIN: Final = re.compile(r"\$(?:ORIGIN\b|\{ORIGIN\})")
 PYTHON_FOLDER: Final = re.compile(r"/python[23]\.[0-9]+t?(?=/|$)")
-EXTENSION: Final = re.compile(r"\.(?:cpython-[^/]*|abi3|abi3t|pypy[^/]*)\.so$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loadable:
-    """A file of the wheel where installers put it; `path` begins with SITE, `elf` is None for what is no ELF."""
+    """A file of the wheel where installers put it; `path` begins with SITE, `elf` is None for what is no ELF.
+
+    An `extension` is one that Python itself loads.
+    """
 
     member: str
     path: str
     elf: Elf | None
+    extension: bool = False
 
     @property
     def folder(self) -> str:
@@ -170,7 +173,7 @@ class _Search:
             loaded[library].append(provider)
             self._bear(loaded, provider)
         for file in self.by_path.values():
-            if file.elf is not None and file.elf.soname and EXTENSION.search(file.name):
+            if file.extension and file.elf is not None and file.elf.soname:
                 loaded[file.elf.soname].append(file.member)
         return loaded
 

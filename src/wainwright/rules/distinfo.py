@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -11,7 +10,6 @@ from typing import Final
 from wainwright.case import Case
 from wainwright.inspection import Member
 from wainwright.record import Row
-from wainwright.resolution import EXTENSION
 from wainwright.verdict import Finding
 from wainwright.wheelfile import locate, same_distribution
 
@@ -202,7 +200,7 @@ def _purelib(case: Case) -> Iterator[tuple[str, bool]]:
 
 
 def _is_extension(case: Case, member: str) -> bool:
-    return case.name.abis != ("none",) or EXTENSION.search(posixpath.basename(member)) is not None
+    return case.name.abis != ("none",) or case.wheel.by_name[member].extension
 
 
 def _in_purelib(member: str) -> Finding:

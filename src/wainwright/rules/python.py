@@ -18,9 +18,10 @@ MOST_NAMED: Final = 8
 UNSTABLE: Final = frozenset(
     (
         "PyAST PyArena PyAsyncGen PyCell PyCode PyConfig PyContext PyContextVar PyCoro PyCompile "
-        "PyCrossInterpreterData PyDateTime PyFunction PyGen PyHash PyInstanceMethod PyInterpreterConfig PyLongWriter PyMarshal PyMonitoring "
-        "PyMutex PyNode PyParser PyPickleBuffer PyPreConfig PyRefTracer PyRun PyStaticMethod PyStatus PyStdPrinter "
-        "PySymtable PyTime PyToken PyTraceMalloc PyUnicodeWriter PyUnstable PyWideStringList Py"
+        "PyCrossInterpreterData PyDateTime PyFunction PyGen PyHash PyInstanceMethod PyInterpreterConfig "
+        "PyLongWriter PyMarshal PyMonitoring PyMutex PyNode PyParser PyPickleBuffer PyPreConfig PyRefTracer PyRun "
+        "PyStaticMethod PyStatus PyStdPrinter PySymtable PyTime PyToken PyTraceMalloc PyUnicodeWriter PyUnstable "
+        "PyWideStringList Py"
     ).split()
 )
 
