@@ -76,7 +76,20 @@ def expand(release: Release) -> tuple[Task, ...]:
             for suffix, words, selection in groups
         ]
         before = stage
-    tasks.append(Task(name="diff", stage="diff", doc="Say what changed between two wheels: -- OLD [NEW]."))
+    tasks += [
+        Task(
+            name="images",
+            stage="images",
+            doc="Have every image here, and pin it in release.lock: -- [--update] [--push].",
+        ),
+        Task(
+            name="compat",
+            stage="compat",
+            doc="Ask each image's loader about each audited wheel: a table.",
+            requires=("audit",),
+        ),
+        Task(name="diff", stage="diff", doc="Say what changed between two wheels: -- OLD [NEW]."),
+    ]
     return tuple(tasks)
 
 

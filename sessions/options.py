@@ -16,16 +16,19 @@ from wainwright.errors import WainwrightError
 class Options:
     """`words` are what stands alone: a tag for most sessions, images for `images` and `compat`, wheels for `diff`.
 
-    `update` and `push` are for `images` alone.
+    `only` is a pattern of job ids, or a destination; `skip` are destinations. `update` is for `images`, `reseal` for
+    `publish`, `push` for the images and for the index pages.
     """
 
     words: tuple[str, ...] = ()
     only: str | None = None
+    skip: tuple[str, ...] = ()
     jobs: int = 1
     dry_run: bool = False
     json: bool = False
     update: bool = False
     push: bool = False
+    reseal: bool = False
 
     @property
     def tag(self) -> str | None:
@@ -37,7 +40,8 @@ class _Parser(argparse.ArgumentParser):
         raise WainwrightError(
             message,
             where="options after --",
-            hint="they are: a tag, --only 'llvm-*', --jobs N, --dry-run, --json",
+            hint="they are: a tag, --only 'llvm-*', --jobs N, --dry-run, --json; for publish and release --only pypi, "
+            "--skip github, --push, --reseal; for images --update, --push",
         )
 
 
@@ -58,12 +62,11 @@ def parse(arguments: tuple[str, ...]) -> Options:
     parser.add_argument("words", nargs="*")
     parser.add_argument("--only", metavar="PATTERN")
     parser.add_argument("--jobs", "-j", type=_positive, default=len(os.sched_getaffinity(0)), metavar="N")
-    parser.add_argument("--dry-run", action="store_true")
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--update", action="store_true")
-    parser.add_argument("--push", action="store_true")
-    found = parser.parse_intermixed_args(list(arguments))
-    return Options(**(vars(found) | {"words": tuple(found.words)}))
+    parser.add_argument("--skip", metavar="DESTINATION", action="append", default=[])
+    for flag in ("--dry-run", "--json", "--update", "--push", "--reseal"):
+        parser.add_argument(flag, action="store_true")
+    found = vars(parser.parse_intermixed_args(list(arguments)))
+    return Options(**found | {"words": tuple(found["words"]), "skip": tuple(found["skip"])})
 
 
 def parse_posargs(posargs: Sequence[str]) -> Options:

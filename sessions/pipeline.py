@@ -60,8 +60,12 @@ class Pipeline:
         return plan(self.release, python=Python.of_running(), arch=platform.machine())
 
     def jobs(self, selection: Selection) -> tuple[Job, ...]:
-        """Give the jobs of a session that `--only` leaves; raises WainwrightError when `--only` matches none at all."""
-        return select(self.plan, only=self.options.only, variant=selection.variant, glibc=selection.glibc)
+        """Give the jobs of a session that `--only` leaves; raises WainwrightError when it matches none at all.
+
+        A destination after `--only` is for publish, and leaves every job.
+        """
+        only = None if self.options.only in self.release.publish else self.options.only
+        return select(self.plan, only=only, variant=selection.variant, glibc=selection.glibc)
 
     @cached_property
     def version(self) -> str | None:

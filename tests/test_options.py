@@ -12,6 +12,11 @@ def test_every_option_means_the_same_in_any_order() -> None:
     assert (one.tag, one.only, one.jobs, one.dry_run, one.json) == ("v0.9.2", "llvm-*", 3, True, True)
 
 
+def test_destinations_are_skipped_by_name() -> None:
+    options = parse_posargs(["v1", "--skip", "github", "--skip=pypi", "--reseal"])
+    assert (options.skip, options.reseal, options.push) == (("github", "pypi"), True, False)
+
+
 def test_nothing_after_the_dashes() -> None:
     options = parse_posargs([])
     assert options.tag is None
