@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 OWNER, REPO, TOKEN = "octo", "demo", "ghp_strictSecretOfTheTests0123456789abcd"
 COMMIT = "1" * 40
+CONTINUE = 100
 USER = {
     "login": "octo", "id": 1, "node_id": "U_1", "avatar_url": "https://example.org/a", "gravatar_id": "",
     "type": "User", "site_admin": False,
@@ -39,7 +40,8 @@ USER = {
         "received_events",
     )
 }  # fmt: skip
-NOT_FOUND = {"message": "Not Found", "documentation_url": "https://docs.github.com/rest", "status": "404"}
+DOCUMENTED = {"documentation_url": "https://docs.github.com/rest"}
+NOT_FOUND = {"message": "Not Found", "status": "404"} | DOCUMENTED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +60,9 @@ class Fault:
     reset: str = ""
     null_digest: bool = False
     slow: float = 0.0
-    run: Callable[[], None] | None = None
-    after: Callable[[], None] | None = None
+    run: Callable[[], None] = lambda: None
+    during: Callable[[], None] = lambda: None
+    after: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,7 @@ def invalid(resource: str, name: str, code: str = "already_exists") -> Answer:
 
 def refused(message: str) -> Answer:
     request = "0000:00000:0000000:0000000:00000000"
-    return Answer(422, {"message": message, "request_id": request, "documentation_url": "https://docs.github.com/rest"})
+    return Answer(422, {"message": message, "request_id": request} | DOCUMENTED)
 
 
 class Clock:
@@ -239,18 +242,9 @@ class StrictGitHub:
                 found = re.fullmatch(pattern, match[1])
                 if found and method == seen.method:
                     if seen.writes and not known:
-                        return Answer(
-                            401,
-                            {"message": "Requires authentication", "documentation_url": "https://docs.github.com/rest"},
-                        )
+                        return Answer(401, {"message": "Requires authentication"} | DOCUMENTED)
                     if seen.writes and not self.push:
-                        return Answer(
-                            403,
-                            {
-                                "message": "Resource not accessible by integration",
-                                "documentation_url": "https://docs.github.com/rest",
-                            },
-                        )
+                        return Answer(403, {"message": "Resource not accessible by integration"} | DOCUMENTED)
                     return act(self, Call(seen, body, fault, known, [unquote(part) for part in found.groups()]))
             return Answer(404, NOT_FOUND)
 
@@ -363,28 +357,43 @@ class StrictGitHub:
         del self.assets[asset["id"]], self.bytes[asset["id"]]
         return Answer(204)
 
-    def upload(self, call: Call) -> Answer:
+    def begin_upload(self, call: Call) -> Answer:
+        """From its first byte on an asset is there, as `starter`; what breaks later leaves it so."""
         release = self.releases.get(int(call.parts[0]))
         if release is None:
             return Answer(404, NOT_FOUND)
         name = _renamed(call.seen.query.get("name", ""))
         if release["immutable"]:
             return refused("Cannot upload assets to an immutable release.")
-        if not name or not call.body:
-            return invalid("ReleaseAsset", "size", "custom")
+        if not name:
+            return invalid("ReleaseAsset", "name", "missing_field")
         if name in self.holding(release["id"]):
             return invalid("ReleaseAsset", "name")
         if not release["draft"]:
             self.violations.append(f"public release got another asset: {name}")
-        fault, content = call.fault, call.body
-        if fault.store == "whole":
-            self.stored.append((release["id"], name, hashlib.sha256(content).hexdigest()))
-        flipped = bytes([content[0] ^ 1]) + content[1:]
-        content = {"cut": content[:-1], "flip": flipped, "starter": b""}.get(fault.store, content)
-        state = "starter" if fault.store == "starter" else "uploaded"
-        asset = self.add_asset(release["id"], name, content, state=state, digest=self.digests and not fault.null_digest)
+        asset = self.add_asset(release["id"], name, b"", state="starter")
         self.assets[asset] |= {"label": call.seen.query.get("label", ""), "content_type": call.seen.content_type}
-        return Answer(201, self.shown_asset(self.assets[asset]))
+        return Answer(CONTINUE, asset)
+
+    def end_upload(self, number: int, content: bytes, fault: Fault) -> Answer:
+        with self.lock:
+            asset = self.assets.get(number)
+            if asset is None:
+                return Answer(404, NOT_FOUND)
+            if not content:
+                del self.assets[number], self.bytes[number]
+                return invalid("ReleaseAsset", "size", "custom")
+            if not self.releases[asset["release"]]["draft"]:
+                self.violations.append(f"public asset changed: {asset['name']}")
+            if fault.store == "whole":
+                self.stored.append((asset["release"], asset["name"], hashlib.sha256(content).hexdigest()))
+            flipped = bytes([content[0] ^ 1]) + content[1:]
+            content = {"cut": content[:-1], "flip": flipped, "starter": b""}.get(fault.store, content)
+            digest = f"sha256:{hashlib.sha256(content).hexdigest()}" if self.digests and not fault.null_digest else None
+            if fault.store != "starter":
+                asset |= {"state": "uploaded", "size": len(content), "digest": digest}
+            self.bytes[number] = content
+            return Answer(201, self.shown_asset(asset))
 
     def get_ref(self, call: Call) -> Answer:
         if call.parts[0] not in self.tags:
@@ -447,7 +456,7 @@ _ROUTES: list[tuple[str, str, Callable[[StrictGitHub, Call], Answer]]] = [
     ("PATCH", r"/releases/(\d+)", StrictGitHub.update_release),
     ("DELETE", r"/releases/(\d+)", StrictGitHub.delete_release),
     ("GET", r"/releases/(\d+)/assets", StrictGitHub.list_assets),
-    ("POST", r"/releases/(\d+)/assets", StrictGitHub.upload),
+    ("POST", r"/releases/(\d+)/assets", StrictGitHub.begin_upload),
     ("GET", r"/releases/assets/(\d+)", StrictGitHub.get_asset),
     ("DELETE", r"/releases/assets/(\d+)", StrictGitHub.delete_asset),
     ("GET", "/git/ref/tags/(.+)", StrictGitHub.get_ref),
@@ -497,39 +506,43 @@ class _Handler(BaseHTTPRequestHandler):
         kinds = self.headers.get("Accept", ""), self.headers.get("Content-Type", "")
         seen = Seen(self.command, url.path, query, *kinds)
         fault = self.github.plan(seen) or Fault()
-        if fault.run is not None:
-            fault.run()
-        body = self._body(seen, fault)
-        answer = self._act(seen, body, fault) if fault.store != "none" else Answer(500)
-        if fault.after is not None:
-            fault.after()
-        if fault.slow:
-            time.sleep(fault.slow)
+        fault.run()
+        if fault.reset == "before":
+            self._reset(seen)
+        answer = self._do(seen, fault)
+        fault.after()
+        time.sleep(fault.slow)
         if fault.reset == "after":
             self._reset(seen)
         self.github.answers.append((seen.method, seen.path, answer))
         if fault.status:
-            told = {"message": "told to", "documentation_url": "https://docs.github.com/rest"}
-            answer = Answer(fault.status, fault.body if fault.body is not None else told, dict(fault.headers))
+            answer = Answer(fault.status, {"message": "told to"} | DOCUMENTED if fault.body is None else fault.body)
         answer.headers |= fault.headers
         self.github.log.append((seen.method, seen.path, answer.status))
         self._send(answer, cut=fault.reset == "answer")
 
+    def _do(self, seen: Seen, fault: Fault) -> Answer:
+        if fault.store == "none":
+            self._body(seen, fault)
+            return Answer(500)
+        if not seen.uploads:
+            return self._act(seen, self._body(seen, fault), fault)
+        answer = self._act(seen, b"", fault)
+        body = self._body(seen, fault)
+        fault.during()
+        return self.github.end_upload(answer.body, body, fault) if answer.status == CONTINUE else answer
+
     def _body(self, seen: Seen, fault: Fault) -> bytes:
         length = int(self.headers.get("Content-Length", 0))
-        if fault.reset == "before":
-            self._reset(seen)
         body = self.rfile.read(length // 2 if fault.reset == "in" else length)
-        if fault.reset == "in" or len(body) < length:  # GitHub's documentation: this may leave an empty asset
-            if seen.uploads:
-                self._act(seen, b"?", Fault(store="starter"))
+        if fault.reset == "in" or len(body) < length:
             self._reset(seen)
         return body
 
     def _act(self, seen: Seen, body: bytes, fault: Fault) -> Answer:
         kind, _, token = self.headers.get("Authorization", "").partition(" ")
         if token and (token != TOKEN or kind.lower() not in {"token", "bearer"}):
-            return Answer(401, {"message": "Bad credentials", "documentation_url": "https://docs.github.com/rest"})
+            return Answer(401, {"message": "Bad credentials"} | DOCUMENTED)
         return self.github.answer(seen, body, fault, known=bool(token))
 
     def _serve_storage(self, asset: int) -> None:

@@ -39,6 +39,7 @@ OPERATIONS: Final = frozenset(
         ("repos", "update_release"),
         ("repos", "delete_release"),
         ("repos", "list_release_assets"),
+        ("repos", "get_release_asset"),
         ("repos", "delete_release_asset"),
         ("repos", "generate_release_notes"),
         ("git", "get_ref"),
@@ -111,16 +112,22 @@ class Asker:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise _OutOfShapeError(f"HTTP {answer.status_code} with an answer in no known shape") from error
 
-    def download(self, url: str, digest: Hash, *, unless: str) -> bool:
-        """Put what `url` serves through `digest`, once; false if it is of the content type `unless`: no bytes of it."""
+    def download(self, url: str, digest: Hash, *, described: Callable[[Any], bool] | None) -> bool:
+        """Put what `url` serves through `digest`, once; false if it serves JSON that `described` recognises instead.
+
+        With `described` None, JSON is what the file itself may be.
+        """
         headers = {**self.transport.base_headers, "Accept": "application/octet-stream", "Accept-Encoding": "identity"}
         # A redirect leads to a storage host: httpx2 takes the token along within one origin only.
         with self._client.stream("GET", url, headers=headers, follow_redirects=True) as answer:
             if answer.is_error:
                 answer.read()
             answer.raise_for_status()
-            if unless in answer.headers.get("content-type", ""):
-                return False
+            if described is not None and "json" in answer.headers.get("content-type", ""):
+                answer.read()
+                if self.heeded(answer, described):
+                    return False
+                raise _OutOfShapeError("HTTP 200 with another answer than what was asked for")
             for block in answer.iter_raw(BLOCK):
                 digest.update(block)
         return True
@@ -166,7 +173,7 @@ class Asker:
         if status == 404:
             return Gone(f"could not {what}: {reason}")
         if status == 422:
-            return Unprocessable(reason, _codes(answer))
+            return Unprocessable(reason, frozenset(map(self.quiet, _codes(answer))))
         if status in {401, 403}:
             return WainwrightError(
                 f"could not {what}: the token is not accepted ({reason})"
@@ -237,6 +244,6 @@ def _told(error: Any) -> str:
 
 def _codes(answer: Any) -> frozenset[str]:
     try:
-        return frozenset(one["code"] for one in answer.json().get("errors") or () if isinstance(one, Mapping))
+        return frozenset(str(one["code"]) for one in answer.json().get("errors") or () if isinstance(one, Mapping))
     except (ValueError, KeyError, AttributeError):
         return frozenset()

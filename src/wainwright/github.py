@@ -146,6 +146,10 @@ class GitHub:
     def assets(self, release: int) -> tuple[Held, ...]:
         return tuple(self._paged("list the assets", self._repos.list_release_assets, Held.of, release_id=release))
 
+    def asset(self, held: Held) -> Held:
+        """Look at one asset again."""
+        return self._ask(f"look at {held.name}", self._repos.get_release_asset, Held.of, asset_id=held.id)
+
     def delete_asset(self, held: Held) -> None:
         self._ask(f"delete {held.name}", self._repos.delete_release_asset, _nothing, write=True, asset_id=held.id)
 
@@ -183,12 +187,13 @@ class GitHub:
         return self._asker.ask(f"upload {asset.name}", send, write=True)
 
     def digest(self, held: Held) -> str | None:
-        """Download an asset and give the sha256 of its bytes; None where the host answers with its description."""
+        """Download an asset and give the sha256 of its bytes; None where the host gives its description instead."""
         self._asker.trust(held.url)
 
         def send() -> str | None:
             digest = hashlib.sha256()
-            served = self._asker.download(held.url, digest, unless="json" if "json" not in held.content_type else "\0")
+            described = None if "json" in held.content_type else lambda data: Held.of(data) == held
+            served = self._asker.download(held.url, digest, described=described)
             return digest.hexdigest() if served else None
 
         return self._asker.ask(f"download {held.name}", send, write=False)

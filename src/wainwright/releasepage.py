@@ -161,8 +161,10 @@ class ReleasePage:
         self._delete(page, held)
 
     def _delete(self, page: Page, held: Held) -> None:
-        self._demand_mark(page)
         with suppress(Gone):
+            if self.github.asset(held) != held:
+                raise Unsure("an upload by another run has just ended")
+            self._demand_mark(page)
             self.github.delete_asset(held)
         self._view.held.pop(held.name, None)
 
