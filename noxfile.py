@@ -37,4 +37,11 @@ def types(session: nox.Session) -> None:
     # mypy follows files, not import hooks: a strict editable install is a folder of links.
     session.install("-e.", "--config-settings=editable_mode=strict", *nox.project.dependency_groups(PYPROJECT, "types"))
     session.run("mypy", "-p", "wainwright")
-    session.run("mypy", "tests", "noxfile.py", "toxfile.py", env={"MYPYPATH": "tests"})
+    session.run("mypy", "tests", "benchmarks", "noxfile.py", "toxfile.py", env={"MYPYPATH": "tests:benchmarks"})
+
+
+@nox.session(default=False)
+def bench(session: nox.Session) -> None:
+    """Race against auditwheel, wheel and cp on real wheels; -- --quick for three of them, -- --help for the rest."""
+    session.install(".", *nox.project.dependency_groups(PYPROJECT, "bench"))
+    session.run("python", "benchmarks/bench.py", *session.posargs)
