@@ -69,12 +69,13 @@ class Pipeline:
 
     @cached_property
     def version(self) -> str | None:
-        """The version that the tag after `--` spells, if one was given."""
+        """The version that the tag after `--` spells, if one was given; an image may stand there for `compat`."""
         tag = self.options.tag
         if tag is None:
             return None
         version = self.release.project.version_of(tag)
-        if version is None:
+        is_image = tag in self.release.images or ":" in tag or "/" in tag
+        if version is None and not is_image:
             raise WainwrightError(
                 f"{tag!r} is not a tag of this project",
                 where="options after --",
