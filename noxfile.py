@@ -20,7 +20,7 @@ def install(session: nox.Session, group: str) -> None:
 def tests(session: nox.Session) -> None:
     """Run the test suite; what an absent engine or npm leaves out fails where CI is set."""
     install(session, "test")
-    session.run("pytest", *session.posargs)
+    session.run("pytest", *(session.posargs or ["-n", "auto", "--dist", "loadfile"]))
 
 
 @nox.session(default=False)
