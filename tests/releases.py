@@ -106,7 +106,7 @@ class Trial:
             seconds=1.0,
             wheel=built if stage == "build" else Artifact.of(audited),
             source={"build": None, "audit": built, "smoke": Artifact.of(audited)}[stage],
-            facts={"image-digest": f"sha256:{image or job.image.name}"},
+            facts={"image": f"sha256:{image or job.image.name}", "source": {"commit": "c" * 40, "changed": False}},
         )
         self.receipts.write(dataclasses.replace(receipt, **changes), image=image)
 

@@ -129,6 +129,14 @@ def stand_in_smoke(trial: Trial) -> None:
     trial.write(trial.job("full"), "smoke", "debian10", publishable=False)
 
 
+def other_commit(trial: Trial) -> None:
+    trial.write(trial.job("full"), "build", facts={"source": {"commit": "a" * 40, "changed": False}})
+
+
+def changed_tree(trial: Trial) -> None:
+    trial.write(trial.job("full"), "build", facts={"source": {"commit": "c" * 40, "changed": True}})
+
+
 def other_version(trial: Trial) -> None:
     releases.make_wheel(trial.wheel("full"), version="1.0.1")
     trial.prove([trial.job("full")])
@@ -148,6 +156,8 @@ def other_version(trial: Trial) -> None:
         (no_build, ["full", "there is no green build receipt"]),
         (stand_in_build, ["full", "a stand-in for the image old has built it"]),
         (stand_in_smoke, ["full", "smoke in debian10: a stand-in for the image has tested it"]),
+        (other_commit, ["full", "it was built from commit aaaa"]),
+        (changed_tree, ["full", "it was built from a work tree that differed"]),
         (other_version, ["full", "has version 1.0.1, and v1.0 stands for 1.0"]),
     ],
 )

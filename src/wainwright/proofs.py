@@ -100,9 +100,23 @@ def _chain(sealing: Sealing, job: Job, audited: Receipt) -> Iterator[str]:
     for receipt in (built, audited):
         if receipt is not None:
             yield from _freshness(sealing, receipt, "")
+    if built is not None:
+        yield from _origin(sealing, built)
     stand_ins = [receipt for receipt in (built, audited) if receipt is not None and not receipt.publishable]
     if stand_ins:
         yield f"a stand-in for the image {job.image.name} has built it: such a wheel is never published"
+
+
+def _origin(sealing: Sealing, built: Receipt) -> Iterator[str]:
+    """Hold the source that a wheel was built from against the tag's commit, where it was built from git."""
+    source = built.facts.get("source")
+    commit = source.get("commit") if isinstance(source, Mapping) else None
+    if not isinstance(source, Mapping) or commit is None or not sealing.commit:
+        return
+    if commit != sealing.commit:
+        yield f"its build is stale: it was built from commit {commit}, and {sealing.tag} is {sealing.commit}"
+    elif source.get("changed"):
+        yield f"it was built from a work tree that differed from commit {commit}"
 
 
 def _smokes(sealing: Sealing, job: Job, wheel: Artifact) -> Iterator[str]:

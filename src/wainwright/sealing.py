@@ -81,9 +81,7 @@ def _images(sealing: Sealing) -> dict[str, str]:
     for job in sealing.published:
         keys = [("build", ""), *(("smoke", image.name) for image in job.smoke_images)]
         for receipt in filter(None, (sealing.receipts.read(job.id, stage, image) for stage, image in keys)):
-            found[receipt.image] = str(
-                receipt.facts.get("image-digest") or receipt.facts.get("toolchain") or receipt.engine
-            )
+            found[receipt.image] = str(receipt.facts.get("image") or receipt.facts.get("toolchain") or receipt.engine)
     return dict(sorted(found.items()))
 
 

@@ -1,0 +1,22 @@
+"""preflight: whatever would stop the release later, at every destination, said at once and before anything is built."""
+
+from __future__ import annotations
+
+from wainwright.manifest import Manifest
+from wainwright.sessions.graph import Selection
+from wainwright.sessions.pipeline import Pipeline, say, tell, translated
+from wainwright.sessions.releasing import Subject, check_choice, fly, known_seal, opened
+
+
+def run(pipeline: Pipeline, _: Selection) -> None:
+    """Look at git, tokens, limits, names and what is already there; a sealed release is compared by digest."""
+    check_choice(pipeline)
+    with translated():
+        subject = Subject.of(pipeline)
+        manifest: Manifest | None = known_seal(pipeline, subject)
+        with opened(pipeline, subject) as hosts:
+            fly(pipeline, subject, hosts, files=manifest.files if manifest else (), manifest=manifest)
+            places = ", ".join(hosts.declared)
+    if pipeline.options.json:
+        tell({"session": "preflight", "tag": subject.tag, "destinations": list(hosts.declared), "findings": []})
+    say(f"preflight: nothing stands in the way of {subject.tag} at {places}")

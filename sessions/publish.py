@@ -1,0 +1,159 @@
+"""publish: the proven wheels of a tag, sealed, then put to their destinations; run again, it finishes what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+
+from packaging.version import Version
+
+from wainwright import manifest as manifests
+from wainwright import pages
+from wainwright.errors import WainwrightError
+from wainwright.github import GitHub
+from wainwright.journal import JOURNAL, Journal
+from wainwright.manifest import Manifest
+from wainwright.notes import changelog, compose, section
+from wainwright.proofs import examine
+from wainwright.publication import Row, table
+from wainwright.publishing import Publication, Site
+from wainwright.releasepage import ReleasePage
+from wainwright.sealing import seal
+from wainwright.sessions.graph import Selection
+from wainwright.sessions.pipeline import Pipeline, say, tell, translated
+from wainwright.sessions.releasing import (
+    Subject,
+    check_choice,
+    command,
+    fly,
+    known_seal,
+    opened,
+    published,
+    sealing,
+    shadow,
+)
+from wainwright.sites import Hosts
+from wainwright.wanted import Wanted
+
+
+def run(pipeline: Pipeline, _: Selection) -> None:
+    """Preflight with the wheels at hand, seal, publish, verify; with --dry-run every read and no write."""
+    check_choice(pipeline)
+    with pipeline.swept(), translated(), ExitStack() as stack:
+        subject = Subject.of(pipeline)
+        hosts = stack.enter_context(opened(pipeline, subject))
+        known = known_seal(pipeline, subject)
+        proven, refusals = (known.files, ()) if known else examine(sealing(pipeline, subject, pipeline.wheelhouse))
+        fly(pipeline, subject, hosts, files=proven, manifest=known)
+        if pipeline.options.dry_run and refusals:
+            say(f"publish: {subject.tag} would be refused as it stands:")
+            for line in refusals:
+                say(f"  {line}")
+            return
+        dry = pipeline.options.dry_run and known is None
+        wheelhouse = stack.enter_context(shadow(pipeline)) if dry else pipeline.wheelhouse
+        sealed = _sealed(pipeline, subject, hosts, wheelhouse)
+        publication = Publication(
+            sites=list(_sites(pipeline, hosts, sealed, wheelhouse)),
+            journal=Journal.open(None if pipeline.options.dry_run else pipeline.wheelhouse / JOURNAL, subject.tag),
+            say=lambda line: say(f"publish: {line}"),
+            command=command(pipeline, "publish"),
+            dry_run=pipeline.options.dry_run,
+        )
+        rows = publication.run()
+        _index_pages(pipeline, hosts, sealed, publication)
+    _show(pipeline, subject, rows)
+
+
+def _sealed(pipeline: Pipeline, subject: Subject, hosts: Hosts, wheelhouse: Path) -> Manifest:
+    reseal: bool = getattr(pipeline.options, "reseal", False)
+    made = seal(
+        sealing(pipeline, subject, wheelhouse),
+        reseal=reseal,
+        public=lambda known: tuple(_public(hosts, known)),
+    )
+    verb = "would seal" if pipeline.options.dry_run else "sealed"
+    say(f"publish: {verb} {len(made.files)} files for {made.tag} at commit {made.commit[:12] or 'unknown'}")
+    if reseal and not pipeline.options.dry_run:
+        for name, github in hosts.githubs.items():
+            _page(pipeline, github, name, made, pipeline.wheelhouse).discard()
+    return made
+
+
+def _public(hosts: Hosts, known: Manifest) -> Iterator[str]:
+    """Say what of a seal anybody can see by now; every destination is asked."""
+    for name, index in hosts.indexes.items():
+        there = index.listing()
+        yield from (f"{name} has {file.name}" for file in known.bound_for(name) if file.name in there)
+    for name, github in hosts.githubs.items():
+        wanted = Wanted(tag=known.tag, version=known.version, commit=known.commit, title="", notes="", assets=())
+        page = ReleasePage(github, wanted).page()
+        if page is not None and not page.draft:
+            yield f"{name} has the release {page.url}"
+
+
+def _sites(pipeline: Pipeline, hosts: Hosts, sealed: Manifest, wheelhouse: Path) -> Iterator[Site]:
+    for name, index in hosts.indexes.items():
+        assets = tuple(file.asset(wheelhouse) for file in sealed.bound_for(name))
+        yield Site(name=name, remote=index, assets=assets)
+    for name, github in hosts.githubs.items():
+        page = _page(pipeline, github, name, sealed, wheelhouse)
+        yield Site(name=name, remote=page, assets=page.wanted.assets)
+
+
+def _page(pipeline: Pipeline, github: GitHub, name: str, sealed: Manifest, wheelhouse: Path) -> ReleasePage:
+    """Give the release page as it is wanted: the wheels, what belongs to them, the manifest, and the notes."""
+    bound = tuple(file.asset(wheelhouse) for file in sealed.bound_for(name))
+    text = changelog(pipeline.release.root)
+    said = section(text, sealed.version) if text else None
+    if said is None:
+        said = github.generated_notes(sealed.tag, commit=sealed.commit)
+    wanted = Wanted(
+        tag=sealed.tag,
+        version=sealed.version,
+        commit=sealed.commit,
+        title=f"{sealed.name} {sealed.version}",
+        notes=compose(said, sealed, published(pipeline), destination=name),
+        assets=(*bound, *manifests.evidence(sealed, wheelhouse)),
+        prerelease=Version(sealed.version).is_prerelease,
+        version_of=pipeline.release.project.version_of,
+    )
+    return ReleasePage(github, wanted)
+
+
+def _index_pages(pipeline: Pipeline, hosts: Hosts, sealed: Manifest, publication: Publication) -> None:
+    """Write the index over each release page that wants one, and push it where that is asked for."""
+    for name, github in hosts.githubs.items():
+        if not hosts.declared[name].index:
+            continue
+        folder = pipeline.wheelhouse / "pages" / name
+        if pipeline.options.dry_run:
+            say(f"publish: {name}: would write {folder}{' and push it' if pipeline.options.push else ''}")
+            continue
+        groups = pages.links(sealed, name, release_url=publication.links[name])
+        pages.write(folder, sealed.name, groups)
+        say(f"publish: {name}: the index is in {folder}")
+        if pipeline.options.push:
+            remote = _remote(pipeline, github)
+            pushed = pages.push(
+                sealed.name, groups, remote=remote, message=f"{sealed.name} {sealed.version}", run=pipeline.run
+            )
+            say(f"publish: {name}: {'pushed to' if pushed else 'unchanged on'} {pages.BRANCH}")
+
+
+def _remote(pipeline: Pipeline, github: GitHub) -> str:
+    asked = pipeline.run(["git", "-C", str(pipeline.release.root), "remote", "get-url", "origin"], capture=True)
+    if not asked.ok:
+        raise WainwrightError(f"no git remote leads to {github.repository}", hint="git remote add origin …")
+    return asked.stdout.strip()
+
+
+def _show(pipeline: Pipeline, subject: Subject, rows: tuple[Row, ...]) -> None:
+    if pipeline.options.json:
+        shown = [asdict(row) | {"state": row.state.value} for row in rows]
+        tell({"session": "publish", "tag": subject.tag, "dry-run": pipeline.options.dry_run, "files": shown})
+        return
+    for line in table(rows):
+        print(line)

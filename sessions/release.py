@@ -1,0 +1,18 @@
+"""release: all of it. Preflight, build, audit, smoke, publish and report come before; this says that it is done."""
+
+from __future__ import annotations
+
+from wainwright.manifest import read
+from wainwright.sessions.graph import Selection
+from wainwright.sessions.pipeline import Pipeline, say
+
+
+def run(pipeline: Pipeline, _: Selection) -> None:
+    """Say what was released, or what would be."""
+    tag = pipeline.options.tag or ""
+    manifest = read(pipeline.wheelhouse, tag)
+    if pipeline.options.dry_run or manifest is None:
+        say(f"release: {tag} was only looked at: nothing was written")
+        return
+    places = sorted({place for file in manifest.files for place in file.destinations})
+    say(f"release: {tag} is complete: {len(manifest.wheels)} wheels for {', '.join(places)}")

@@ -1,0 +1,33 @@
+"""report: one HTML page and one Markdown summary of a release, from its receipts and its manifest."""
+
+from __future__ import annotations
+
+from wainwright.journal import JOURNAL, Journal
+from wainwright.manifest import read
+from wainwright.receipts import replace_text
+from wainwright.reporting import markdown, report
+from wainwright.reportpage import page
+from wainwright.sessions.graph import Selection
+from wainwright.sessions.pipeline import Pipeline, say, tell, translated
+from wainwright.sources import identify
+
+
+def run(pipeline: Pipeline, selection: Selection) -> None:
+    """Write `wheelhouse/report.html` and `wheelhouse/report.md`, of what there is; with a tag also what is sealed."""
+    tag = pipeline.options.tag
+    name, version = identify(pipeline.release.project.source)
+    title = f"{name or pipeline.release.root.name} {pipeline.version or version or ''}".strip()
+    with translated():
+        manifest = read(pipeline.wheelhouse, tag) if tag else None
+        journal = Journal.open(pipeline.wheelhouse / JOURNAL, tag) if tag else None
+        jobs = pipeline.plan if pipeline.options.only in pipeline.release.publish else pipeline.jobs(selection)
+        made = report(title, jobs, pipeline.receipts, manifest=manifest, journal=journal)
+        if pipeline.options.dry_run:
+            say("report: would write wheelhouse/report.html and report.md")
+            return
+        pipeline.wheelhouse.mkdir(parents=True, exist_ok=True)
+        replace_text(pipeline.wheelhouse / "report.html", page(made))
+        replace_text(pipeline.wheelhouse / "report.md", markdown(made))
+    if pipeline.options.json:
+        tell({"session": "report", "jobs": len(made.entries), "proven": made.proven})
+    say(f"report: {made.proven} of {len(made.entries)} jobs are proven; see wheelhouse/report.html and report.md")

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import releases
+from wainwright.journal import Journal
+from wainwright.reporting import markdown, report
+from wainwright.reportpage import page
+from wainwright.sealing import seal
+
+VERDICT = {
+    "measured": {"tag": "manylinux_2_17_x86_64"},
+    "warnings": [{"rule": "static-tls", "message": "<b>bold</b>"}],
+    "libraries": {"inside": ["libgomp.so.1"], "excluded": ["libcuda.so.1"], "missing": []},
+}
+
+
+def test_the_report_tells_what_every_receipt_says(tmp_path: Path) -> None:
+    trial = releases.trial(tmp_path)
+    full, reduced = trial.job("full"), trial.job("reduced")
+    trial.write(full, "audit", facts={"verdict": VERDICT})
+    trial.write(reduced, "smoke", "centos7", passed=False, error="import demo failed\nVERY <wrong>")
+    trial.receipts.remove(reduced.id, "smoke", "debian10")
+    made = report("demo 1.0", trial.jobs, trial.receipts, manifest=None, journal=None)
+    assert made.proven == 1
+    for text in (markdown(made), page(made)):
+        for said in ("demo 1.0", trial.wheel("full").name, "1 of 2 jobs are proven", "Nothing is sealed yet"):
+            assert said in text
+        assert "debian10 missing" in text or "missing" in text
+    shown = page(made)
+    assert "measured manylinux_2_17_x86_64" in shown
+    assert "warning static-tls: &lt;b&gt;bold&lt;/b&gt;" in shown
+    assert "excluded: libcuda.so.1" in shown
+    assert "VERY &lt;wrong&gt;" in shown
+
+
+def test_a_sealed_release_tells_where_it_is_and_since_when(tmp_path: Path) -> None:
+    trial = releases.trial(tmp_path)
+    sealed = seal(trial.sealing(), reseal=False, public=lambda _: ())
+    journal = Journal.open(None, "v1.0", now=lambda: "2026-01-02T03:04:05+00:00")
+    journal.record("internal", "verified", sealed.bound_for("internal")[0].asset(trial.wheelhouse))
+    made = report("demo 1.0", trial.jobs, trial.receipts, manifest=sealed, journal=journal)
+    text = markdown(made)
+    assert "internal, 2026-01-02T03:04:05+00:00, page: not yet" in text
+    assert "Sealed 2026-01-02T03:04:05+00:00 at commit `cccc" in text
+    assert "sha256:debian10" in page(made)
+
+
+def test_the_page_is_whole_and_asks_for_nothing_else(tmp_path: Path) -> None:
+    trial = releases.trial(tmp_path)
+    text = page(report("demo <1.0>", trial.jobs, trial.receipts, manifest=None, journal=None))
+    opened: list[str] = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            assert not {"src", "href"} & dict(attrs).keys()
+            if tag not in {"meta", "br"}:
+                opened.append(tag)
+
+        def handle_endtag(self, tag: str) -> None:
+            assert opened.pop() == tag
+
+    Reader().feed(text)
+    assert opened == []
