@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from wainwright.destinations import Asset, Fate, Remote, conflict, fate
+from wainwright.errors import Exit
+
+ASSET = Asset(name="a.whl", path=Path("a.whl"), size=5, sha256="a" * 64)
+
+
+@pytest.mark.parametrize(
+    ("remote", "expected"),
+    [
+        (None, Fate.ABSENT),
+        (Remote(size=5, sha256="a" * 64), Fate.SAME),
+        (Remote(size=5, sha256="b" * 64), Fate.DIFFERENT),
+        (Remote(size=6, sha256="a" * 64), Fate.DIFFERENT),
+        (Remote(size=5, sha256=None), Fate.UNKNOWN),
+        (Remote(size=6, sha256=None), Fate.DIFFERENT),
+        (Remote(size=5, sha256="a" * 64, complete=False), Fate.INCOMPLETE),
+    ],
+)
+def test_the_digest_decides(remote: Remote | None, expected: Fate) -> None:
+    assert fate(ASSET, remote) is expected
+
+
+def test_a_conflict_names_both_digests() -> None:
+    error = conflict(ASSET, Remote(size=6, sha256="b" * 64), where="octo/demo v1")
+    assert error.code is Exit.CONFLICT
+    assert "a" * 64 in str(error)
+    assert "b" * 64 in str(error)
