@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 
 
-def _engine() -> bool:
-    return any(
-        shutil.which(engine) and subprocess.run([engine, "info"], capture_output=True, check=False).returncode == 0
-        for engine in ("docker", "podman")
-    )
+def _answers(*argv: str) -> bool:
+    return bool(shutil.which(argv[0])) and subprocess.run(argv, capture_output=True, check=False).returncode == 0
 
 
-NEEDS = {"engine": _engine, "npm": lambda: bool(shutil.which("node") and shutil.which("npm"))}
+NEEDS = {
+    "engine": lambda: _answers("docker", "info") or _answers("podman", "info"),
+    "npm": lambda: _answers("node", "--version") and _answers("npm", "--version"),
+    "mounts": lambda: _answers("unshare", "--user", "--map-root-user", "--mount", "true"),
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

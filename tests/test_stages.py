@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import random
+import re
 import signal
+import subprocess
+import sys
 import time
 import zipfile
 from pathlib import Path
@@ -155,6 +160,40 @@ def test_killed_at_any_moment_the_next_run_neither_trusts_nor_trips(project: Pro
     assert len(project.wheels) == 1
     assert project.leftovers == []
     assert all(line.endswith("unchanged") for line in project.run("smoke").stderr.splitlines())
+
+
+@pytest.mark.mounts
+def test_a_full_disk_is_said_and_what_was_done_is_kept(project: Project, tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    wainwright = f"{sys.executable} -m wainwright"
+    script = f"""
+        mount -t tmpfs -o size=200k tmpfs {small}
+        cp {project.root}/*.* {small} && cd {small}
+        {wainwright} smoke; echo "code $?"
+        mount -o remount,size=200M {small}
+        {wainwright} smoke; echo "code $?"
+    """
+    argv = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["code", "4", "code", "0"], done.stderr
+    assert "hint: free some space" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_on_a_terminal_what_runs_is_shown_with_its_time(project: Project) -> None:
+    leader, follower = pty.openpty()
+    argv = [sys.executable, "-m", "wainwright", "build"]
+    with subprocess.Popen(argv, cwd=project.root, stdout=follower, stderr=follower) as process:
+        os.close(follower)
+        shown = b""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while chunk := os.read(leader, 1 << 16):
+                shown += chunk
+    os.close(leader)
+    assert process.returncode == 0, shown
+    assert re.search(rb"\r\x1b\[K\[0/1\] build full-2_17-cp\d+-\w+ \d s", shown), shown
+    assert b": started" not in shown
 
 
 def test_a_stand_in_is_named_and_never_publishable(project: Project) -> None:

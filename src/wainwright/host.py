@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from wainwright.errors import Exit, WainwrightError
@@ -44,6 +44,7 @@ class Host:
             # virtualenv comes with nox, and takes a tenth of venv's time: it links its pip in from a cache.
             argv = [sys.executable, "-m", "virtualenv", "--quiet", "--no-periodic-update", "--python", base]
             made = self.run_here([*argv, executable.parent.parent], env=passed_on(os.environ))
+            made = replace(made, tail=made.tail[-1:])
             made.check(f"no virtual environment could be made with {base}", code=Exit.ENGINE)
         return str(executable)
 
