@@ -61,6 +61,7 @@ def expand(release: Release) -> tuple[Task, ...]:
             name="plan", stage="plan", doc="Print every job: image, filename, smoke images, destinations.", default=True
         ),
         Task(name="check", stage="check", doc="Check the whole of release.toml, offline."),
+        Task(name="preflight", stage="preflight", doc="Find what would stop the release of a tag: -- v0.9.2."),
         Task(name="doctor", stage="doctor", doc="Say what this machine lacks for the release, and how to get it."),
     ]
     before: str | None = None
@@ -89,6 +90,21 @@ def expand(release: Release) -> tuple[Task, ...]:
             requires=("audit",),
         ),
         Task(name="diff", stage="diff", doc="Say what changed between two wheels: -- OLD [NEW]."),
+    ]
+    tasks += [
+        Task(
+            name="publish",
+            stage="publish",
+            doc="Put proven wheels to their destinations: -- v0.9.2.",
+            requires=("smoke",),
+        ),
+        Task(name="report", stage="report", doc="Write an HTML page and a Markdown summary of a release."),
+        Task(
+            name="release",
+            stage="release",
+            doc="All of it, preflight first: -- v0.9.2.",
+            requires=("preflight", "images", "publish", "report"),
+        ),
     ]
     return tuple(tasks)
 

@@ -24,7 +24,9 @@ def run(pipeline: Pipeline, _selection: Selection) -> None:
     their registry as well.
     """
     options = pipeline.options
-    wanted = [(image, arch) for image in named(pipeline.release, options.words) for arch in arches_of(pipeline, image)]
+    wanted = [
+        (image, arch) for image in named(pipeline.release, _names(pipeline)) for arch in arches_of(pipeline, image)
+    ]
     if not wanted:
         say("images: no image of release.toml runs in a container")
         return
@@ -51,6 +53,12 @@ def run(pipeline: Pipeline, _selection: Selection) -> None:
         tell({"version": 1, "images": rows})
     if failures:
         raise merged(failures)
+
+
+def _names(pipeline: Pipeline) -> Sequence[str]:
+    """Give the words after `--`, unless they are the tag of a release that has every image here first."""
+    words = pipeline.options.words
+    return () if words and pipeline.release.project.version_of(words[0]) else words
 
 
 def named(release: Release, words: Sequence[str]) -> tuple[Image, ...]:

@@ -65,7 +65,7 @@ def _project(table: dict[str, Any], root: Path) -> Project:
             name, _, version = requirement.partition("==")
             source: Directory | Sdist | Git = Sdist(requirement=f"{name.strip()}=={version.strip()}")
         case {"git": str(url), "rev": str(rev)}:
-            source = Git(url=url, rev=rev)
+            source = Git(url=str(root / url) if (root / url).exists() else url, rev=rev)
         case folder:
             source = Directory(path=Path(os.path.normpath(root / str(folder))))
     return Project(source=source, tag=table.get("tag", "v{version}"), python=_pythons(table))
