@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import httpx2
@@ -308,6 +310,50 @@ def test_a_later_run_takes_the_draft_over_and_the_earlier_one_stops(world: World
     assert not world.server.public
     world.release()
     assert world.is_public_as_sealed()
+
+
+@pytest.mark.parametrize("request_of_publishing", range(4))
+def test_a_draft_that_is_taken_over_while_it_is_published_is_left_to_the_later_run(
+    world: World, request_of_publishing: int
+) -> None:
+    earlier = world.page()
+    for asset in world.assets:
+        earlier.put(asset)
+    calm = [Fault()] * request_of_publishing  # the list, its assets, the tag, the draft
+    world.server.plan = on(lambda _: True, *calm, Fault(run=lambda: world.page().put(world.assets[0])))
+    assert "another run" in world.refused(earlier.publish, Exit.PARTLY_PUBLISHED)
+    assert not world.server.public
+
+
+def test_an_upload_under_way_cannot_become_public_while_a_later_run_deletes_it(world: World) -> None:
+    """The earlier run's upload ends, and it goes on to publish, in the moment before the later run's delete arrives."""
+    begun, go_on = Event(), Event()
+    earlier = world.page()
+
+    def finish() -> str:
+        for asset in reversed(world.assets):
+            earlier.put(asset)
+        return world.refused(earlier.publish, Exit.PARTLY_PUBLISHED)
+
+    def suspend() -> None:
+        begun.set()
+        go_on.wait(10)
+
+    with ThreadPoolExecutor(1) as pool:
+        world.server.plan = on(lambda seen: seen.query.get("name") == FIRST, Fault(during=suspend))
+        told = pool.submit(finish)
+        assert begun.wait(10)
+
+        def resume() -> None:
+            go_on.set()
+            assert "another run" in told.result(10)
+
+        world.server.plan = on(lambda seen: seen.method == "DELETE", Fault(run=resume))
+        world.release()
+    assert told.done()
+    (release,) = world.server.public
+    assert world.server.contents(release["id"]) == FILES
+    assert world.server.violations == []
 
 
 def test_notes_that_are_published_in_the_moment_of_taking_over_are_put_back(world: World) -> None:

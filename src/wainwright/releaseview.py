@@ -57,12 +57,9 @@ class View:
     def look_at_assets(self) -> None:
         self.held = {held.name: held for held in self.github.assets(self.page.id)} if self.page else {}
         for held in self.others():
-            if held.sha256 is not None:
-                same = (
-                    asset for asset in self.wanted.assets if asset.sha256 == held.sha256 and not self.held_for(asset)
-                )
-                for asset in same:
-                    self.called(asset, held)
+            same = (asset for asset in self.wanted.assets if asset.sha256 == held.sha256 and not self.held_for(asset))
+            if (asset := next(same, None)) is not None:
+                self.called(asset, held)
 
     def called(self, asset: Asset, held: Held) -> None:
         """Note an asset, and by which name the host calls it: how it renames is documented by example only."""
