@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from wainwright.claims import Claim, Platforms
-from wainwright.elf import ET_DYN, ET_EXEC, Elf
+from wainwright.elf import Elf
 from wainwright.fates import Fates
 from wainwright.inspection import Inspection, Member
 from wainwright.needs import VersionedNeed
@@ -40,12 +40,9 @@ class Case:
     named: frozenset[int] = frozenset()  # places of members whose symbols at the measured floor were read
     original_size: int | None = None
 
-    def objects(self) -> Iterator[tuple[Member, Elf]]:
+    def objects(self) -> tuple[tuple[Member, Elf], ...]:
         """Give what the loader could be asked to load: libraries and programs, no objects, no debug files."""
-        for member in self.wheel.members:
-            elf = member.elf
-            if elf is not None and elf.kind in {ET_EXEC, ET_DYN} and not elf.debug:
-                yield member, elf
+        return self.wheel.objects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,6 +81,7 @@ class Sorter:
         self.needed_by: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self.matched: dict[str, dict[str, None]] = {pattern.text: {} for pattern in patterns_of(terms)}
         self.guessed: dict[str, str] = {}
+        self.patterns: dict[str, tuple[Pattern, ...]] = {}
 
     def sort(self, objects: Iterable[tuple[str, Elf]], resolution: Resolution) -> Fates:
         for member, elf in objects:
@@ -116,6 +117,11 @@ class Sorter:
         return "missing"
 
     def _match(self, library: str) -> tuple[Pattern, ...]:
+        if library not in self.patterns:
+            self.patterns[library] = self._find_patterns(library)
+        return self.patterns[library]
+
+    def _find_patterns(self, library: str) -> tuple[Pattern, ...]:
         known = self.by_name.get(library) or _unseen(library)
         found = tuple(
             pattern for pattern in patterns_of(self.terms) if pattern.matches(known) or pattern.matches_name(library)

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from wainwright.archive import Archive, Entry, MemberError, Problem
-from wainwright.elf import Elf, ElfError, looks_like_elf, read_elf
+from wainwright.elf import ET_DYN, ET_EXEC, Elf, ElfError, looks_like_elf, read_elf
 from wainwright.elfbytes import PT_LOAD
 from wainwright.elfdynamic import DT_STRSZ, DT_STRTAB
 from wainwright.symbols import Symbol, read_symbols
@@ -24,8 +25,26 @@ BATCH: Final = 1 << 20  # small members go to a worker by the megabyte
 BLOCK: Final = 1 << 20
 TEXT_LIMIT: Final = 64 << 20  # RECORD of the largest wheels has 5 MB
 
-# Says, for one ELF member and its place in the directory, which of its symbols are wanted; None: the table is not read.
-Interest = Callable[[Elf, int], "Callable[[Symbol], bool] | None"]
+PYTHON_NAME: Final = re.compile(rb"Py[A-Z_]")
+
+
+class Wanted(NamedTuple):
+    """Which symbols of a member are asked for: needs of these versions, undefined ones of these names, Python's."""
+
+    versions: frozenset[str]
+    names: frozenset[str]
+    python: bool
+
+    def takes(self, symbol: Symbol) -> bool:
+        if self.python and symbol.name.startswith(("Py", "_Py")):
+            return True
+        if symbol.library is not None and symbol.version in self.versions:
+            return True
+        return symbol.name in self.names and not symbol.defined and not symbol.weak
+
+
+# Says which symbols of a member are wanted, by its place in the directory.
+Interest = Callable[[Elf, int], Wanted]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +74,7 @@ class Inspection:
     members: tuple[Member, ...]
     problems: tuple[Problem, ...]
     by_name: Mapping[str, Member] = field(repr=False)
+    objects: tuple[tuple[Member, Elf], ...] = field(repr=False)  # ELF members that a loader could load
 
 
 def inspect(
@@ -75,8 +95,16 @@ def inspect(
         digest = whole.result()
     members = tuple(found[entry.index] for entry in entries)
     by_name = {member.name: member for member in members}
+    elves = [(member, member.elf) for member in members if member.elf is not None]
+    objects = tuple((member, elf) for member, elf in elves if elf.kind in {ET_EXEC, ET_DYN} and not elf.debug)
     return Inspection(
-        path=archive.path, size=archive.size, sha256=digest, members=members, problems=archive.problems, by_name=by_name
+        path=archive.path,
+        size=archive.size,
+        sha256=digest,
+        members=members,
+        problems=archive.problems,
+        by_name=by_name,
+        objects=objects,
     )
 
 
@@ -122,7 +150,8 @@ def _read(archive: Archive, entry: Entry, algorithm: str, interest: Interest) ->
     problem: str | None = None
     if read.data is not None:
         try:
-            elf, symbols = _elf(read.data, interest, entry.index)
+            elf = read_elf(read.data)
+            symbols = _symbols(read.data, elf, interest(elf, entry.index))
             extension = is_extension(read.data, elf, entry.name)
         except ElfError as error:
             problem = str(error)
@@ -140,27 +169,34 @@ def _read(archive: Archive, entry: Entry, algorithm: str, interest: Interest) ->
     )
 
 
-def _elf(data: bytes, interest: Interest, order: int) -> tuple[Elf, tuple[Symbol, ...]]:
-    elf = read_elf(data)
-    wanted = interest(elf, order)
-    if wanted is None:
-        return elf, ()
+def _symbols(data: bytes, elf: Elf, wanted: Wanted) -> tuple[Symbol, ...]:
+    """Read what is wanted; most tables are not read at all."""
+    begin, end = _names(elf)
+    python = wanted.python and PYTHON_NAME.search(data, begin, end) is not None
     try:
-        return elf, tuple(symbol for symbol in read_symbols(data, elf) if wanted(symbol))
+        if python or wanted.names:
+            found = read_symbols(data, elf, undefined_only=not python)
+            return tuple(symbol for symbol in found if wanted.takes(symbol))
+        return read_symbols(data, elf, versions=wanted.versions) if wanted.versions else ()
     except ElfError:
-        return elf, ()  # names are for people; what the loader asks for is in the version needs
+        return ()  # names are for people; what the loader asks for is in the version needs
 
 
 def is_extension(data: bytes, elf: Elf, member: str) -> bool:
     """Whether a member names the function that Python calls in it: "PyInit_" and the module's name (PEP 3121)."""
-    tags = dict(elf.tags)
-    address, size = tags.get(DT_STRTAB, 0), tags.get(DT_STRSZ, 0)
     module = member.rpartition("/")[2].partition(".")[0]
+    return data.find(f"\0PyInit_{module}\0".encode(), *_names(elf)) >= 0
+
+
+def _names(elf: Elf) -> tuple[int, int]:
+    """Say where the dynamic string table begins and ends in the file; (0, 0) where there is none."""
+    tags = dict(elf.tags)
+    address = tags.get(DT_STRTAB, -1)
     for segment in elf.segments:
         if segment.p_type == PT_LOAD and 0 <= address - segment.vaddr < segment.filesz:
             at = segment.offset + address - segment.vaddr
-            return data.find(f"\0PyInit_{module}\0".encode(), at, at + size) >= 0
-    return False
+            return at, at + tags.get(DT_STRSZ, 0)
+    return 0, 0
 
 
 def is_linker_script(start: bytes) -> bool:

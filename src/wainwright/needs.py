@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
 from wainwright.claims import Claim
 from wainwright.elf import Elf, VersionNeed
-from wainwright.inspection import Member
+from wainwright.inspection import Member, Wanted
 from wainwright.policy import Policies, namespace, numbers
 from wainwright.resolution import Resolution
 from wainwright.symbols import Symbol
@@ -17,11 +16,11 @@ from wainwright.values import Glibc
 from wainwright.verdict import Need
 
 RELR: Final = "GLIBC_ABI_DT_RELR"
+NOTHING: Final = Wanted(versions=frozenset(), names=frozenset(), python=False)
 NAMED: Final = 4  # members that set the floor and whose symbols are read: what a person reads
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VersionedNeed:
+class VersionedNeed(NamedTuple):
     """A need with its judge: `provider` is the member inside that meets it, else `glibc` the oldest that offers it.
 
     `glibc` is None where no glibc does. `symbols` are what was read, which is not everything.
@@ -97,23 +96,10 @@ class Interest:
         """Give the places in the directory of the members whose symbols at this measured floor were read."""
         return frozenset(self._first) if floor == self._seen else frozenset()
 
-    def __call__(self, elf: Elf, order: int) -> Callable[[Symbol], bool] | None:
+    def __call__(self, elf: Elf, order: int) -> Wanted:
         if not elf.dynamic:
-            return None
-        versions = self._versions(elf, order)
-        names = self._blacklisted(elf)
-        if not versions and not names and not self.python:
-            return None
-        python = self.python
-
-        def wanted(symbol: Symbol) -> bool:
-            if python and symbol.name.startswith(("Py", "_Py")):
-                return True
-            if symbol.library is not None and symbol.version in versions:
-                return True
-            return symbol.name in names and not symbol.defined and not symbol.weak
-
-        return wanted
+            return NOTHING
+        return Wanted(versions=self._versions(elf, order), names=self._blacklisted(elf), python=self.python)
 
     def _versions(self, elf: Elf, order: int) -> frozenset[str]:
         strong = frozenset([need.version for need in elf.needs if not need.weak and need.library not in self.inside])

@@ -51,11 +51,13 @@ class Symbol(NamedTuple):
     library: str | None
 
 
-def read_symbols(data: bytes | memoryview, elf: Elf, *, undefined_only: bool = False) -> tuple[Symbol, ...]:
+def read_symbols(
+    data: bytes | memoryview, elf: Elf, *, undefined_only: bool = False, versions: frozenset[str] | None = None
+) -> tuple[Symbol, ...]:
     """Read the global symbols of DT_SYMTAB with their versions; raises ElfError for tables that cannot be followed.
 
     `elf` is what `read_elf` gave for the same bytes. With `undefined_only`, own definitions without a need are left
-    out.
+    out; with `versions`, all that do not need one of these.
     """
     tags = dict(elf.tags)
     if DT_SYMTAB not in tags:
@@ -77,6 +79,8 @@ def read_symbols(data: bytes | memoryview, elf: Elf, *, undefined_only: bool = F
         if info < 0x10 or not offset:  # STB_LOCAL, or no name
             continue
         version, library = needs.get(number & 0x7FFF, NO_NEED)  # the top bit hides a version that is not the default
+        if versions is not None and (library is None or version not in versions):
+            continue
         if section and library is None:
             if undefined_only:
                 continue

@@ -168,11 +168,12 @@ def debug_file(case: Case) -> Iterator[Finding]:
 # NULL)".
 def needs_without_library(case: Case) -> Iterator[Finding]:
     for member, elf in case.objects():
-        reached = set(_closure(case, member.name, elf))
         lost: dict[str, list[str]] = {}
         for need in elf.needs_without_library:
-            if need.library not in ALWAYS_LOADED and not LOADER.fullmatch(need.library) and need.library not in reached:
+            if need.library not in ALWAYS_LOADED and not LOADER.fullmatch(need.library):
                 lost.setdefault(need.library, []).append(need.version)
+        for library in _closure(case, member.name, elf) if lost else ():
+            lost.pop(library, None)
         for library, versions in lost.items():
             yield Finding(
                 rule="needs-without-library",
