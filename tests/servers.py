@@ -212,6 +212,11 @@ def _handler(index: Small) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - one 
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if not self.known():
                 self.say(403)
+            elif fault == "echo":  # a server that repeats what it was told in confidence
+                told = self.headers["Authorization"]
+                self.send_response(400, f"{told} {base64.b64decode(told.split()[1]).decode()}")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
             elif fault.isdigit():
                 self.say(int(fault))
             else:

@@ -275,3 +275,22 @@ def test_a_failure_that_running_again_cannot_mend_keeps_its_code() -> None:
     assert made.code is Exit.NOT_AUTHORISED
     assert made.details == ("public:", "  internal: demo.whl")
     assert made.hint == "to finish: again"
+
+
+def test_two_hundred_files_that_are_there_cost_one_listing_a_page(world: World) -> None:
+    assets = []
+    for number in range(200):
+        path = world.folder / "many" / f"demo-1.0-{number}-py3-none-any.whl"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"wheel %d" % number)
+        assets.append(asset(path))
+    world.assets = tuple(assets)
+    world.index.files |= {each.name: each.path.read_bytes() for each in assets}
+    release = world.github.add_release("v1.0")
+    for each in assets:
+        world.github.add_asset(release, each.name, each.path.read_bytes())
+    rows = world.publication().run()
+    assert {row.state for row in rows} == {State.PUBLIC}
+    assert (world.index.uploads, world.index.listings, world.writes) == (0, 1, 0)
+    assert world.github.count("GET", r"/releases/\d+/assets") <= 3
+    assert world.github.count("GET", r"/releases/assets/") == 0, "nothing is downloaded"

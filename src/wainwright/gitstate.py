@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from wainwright.finding import Finding
+from wainwright.gitremote import confidential
 from wainwright.masking import Mask
 from wainwright.run import Completed, Run
 
@@ -86,7 +87,8 @@ class Tree:
                 where=f"tag {tag}", what="it is not pushed: there is no remote", hint="git remote add origin …"
             )
             return
-        asked = self._git("ls-remote", "--tags", remote, f"refs/tags/{tag}", f"refs/tags/{tag}^{{}}")
+        address, access = confidential(self._one("remote", "get-url", remote) or remote)
+        asked = self._git("ls-remote", "--tags", address, f"refs/tags/{tag}", f"refs/tags/{tag}^{{}}", access=access)
         if not asked.ok:
             lines = Mask().lines(asked.tail)
             yield Finding(where=f"remote {remote}", what="it does not say whether the tag is pushed", details=lines)
@@ -103,7 +105,7 @@ class Tree:
     def _one(self, *words: str) -> str | None:
         return self._git(*words).stdout.strip() or None
 
-    def _git(self, *words: str) -> Completed:
+    def _git(self, *words: str, access: Mapping[str, str] | None = None) -> Completed:
         env = {name: value for name, value in os.environ.items() if name not in OF_A_HOOK}
-        env |= {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+        env |= {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **(access or {})}
         return self.run(["git", "-C", str(self.folder), *words], env=env, capture=True, timeout=120)

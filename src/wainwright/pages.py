@@ -15,6 +15,7 @@ from urllib.parse import quote
 from packaging.utils import canonicalize_name
 
 from wainwright.errors import Exit, WainwrightError
+from wainwright.gitremote import confidential
 from wainwright.manifest import Manifest
 from wainwright.masking import Mask
 from wainwright.receipts import replace_text
@@ -171,7 +172,7 @@ def push(project: str, groups: Mapping[str, Iterable[Link]], *, remote: str, mes
         git = _Git(tree=Path(temporary), remote=remote, run=run)
         git("init", "--quiet")
         if git.has_branch():
-            git("fetch", "--quiet", "--depth=1", "pages", BRANCH)
+            git("fetch", "--quiet", "--depth=1", "REMOTE", BRANCH)
             git("checkout", "--quiet", "-B", BRANCH, "FETCH_HEAD")
         else:
             git("checkout", "--quiet", "--orphan", BRANCH)
@@ -181,30 +182,29 @@ def push(project: str, groups: Mapping[str, Iterable[Link]], *, remote: str, mes
         if not git("status", "--porcelain").stdout:
             return False
         git("-c", "user.name=wainwright", "-c", "user.email=wainwright@localhost", "commit", "--quiet", "-m", message)
-        git("push", "--quiet", "pages", f"HEAD:refs/heads/{BRANCH}")
+        git("push", "--quiet", "REMOTE", f"HEAD:refs/heads/{BRANCH}")
     return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Git:
-    """Git in one work tree. A remote's address may hold a token, so it goes by the environment, never by argument."""
+    """Git in one work tree; the word REMOTE stands for the remote, whose address may hold a token."""
 
     tree: Path
     remote: str
     run: Run
 
     def __call__(self, *words: str, fine: tuple[int, ...] = (0,)) -> Completed:
-        given = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "remote.pages.url", "GIT_CONFIG_VALUE_0": self.remote}
-        env = {**os.environ, **given, "GIT_TERMINAL_PROMPT": "0"}
-        done = self.run(["git", "-C", str(self.tree), *words], env=env, capture=True)
+        address, access = confidential(self.remote)
+        env = {**os.environ, **access, "GIT_TERMINAL_PROMPT": "0"}
+        argv = [address if word == "REMOTE" else word for word in words]
+        done = self.run(["git", "-C", str(self.tree), *argv], env=env, capture=True)
         if done.code not in fine:
-            what = f"git {next(word for word in words if not word.startswith('-') and '=' not in word)} failed"
-            said = Mask()
-            raise WainwrightError(
-                f"{what} ({done.ending})", code=Exit.REFUSED, where=BRANCH, details=said.lines(done.tail)
-            )
+            verb = next(word for word in words if not word.startswith("-") and "=" not in word)
+            what = f"git {verb} failed ({done.ending})"
+            raise WainwrightError(what, code=Exit.REFUSED, where=BRANCH, details=Mask().lines(done.tail))
         return done
 
     def has_branch(self) -> bool:
         # git's documentation of --exit-code: "status 2 when no matching refs are found in the remote repository"
-        return self("ls-remote", "--exit-code", "--heads", "pages", BRANCH, fine=(0, 2)).code == 0
+        return self("ls-remote", "--exit-code", "--heads", "REMOTE", BRANCH, fine=(0, 2)).code == 0

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import releases
+from releases import Trial
+from tagged import Tagged, git, tagged
+from wainwright import config
+from wainwright.errors import Exit, WainwrightError
+from wainwright.sessions import preflight, publish, release, report
+from wainwright.sessions.graph import Selection
+from wainwright.sessions.options import Options
+from wainwright.sessions.pipeline import Pipeline
+
+PASSWORD = "correct-horse-7391"  # noqa: S105
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tagged]:
+    monkeypatch.setattr(config, "LATER", {})
+    toml = releases.TOML.replace('repository = "owner/demo"', 'repository = "owner/demo"\nindex = true')
+    with tagged(tmp_path, password=PASSWORD, toml=toml) as made:
+        for name in list(os.environ):
+            if name.startswith(("TWINE_", "GITHUB_", "GH_")):
+                monkeypatch.delenv(name)
+        for name, value in made.environ.items():
+            if name not in {"PATH", "PYTHONWARNINGS"}:
+                monkeypatch.setenv(name, value)
+        yield made
+
+
+def pipeline(world: Tagged, **options: object) -> Pipeline:
+    given = Options(words=("v1.0",), **options)  # type: ignore[arg-type]
+    return Pipeline(release=world.trial.release, options=given)
+
+
+def go(world: Tagged, **options: object) -> None:
+    publish.run(pipeline(world, **options), Selection())
+
+
+def test_a_whole_release(world: Tagged, capsys: pytest.CaptureFixture[str]) -> None:
+    preflight.run(pipeline(world), Selection())
+    go(world)
+    report.run(pipeline(world), Selection())
+    release.run(pipeline(world), Selection())
+    out, err = capsys.readouterr()
+    assert "nothing stands in the way of v1.0 at internal, page" in err
+    assert "release: v1.0 is complete: 2 wheels for internal, page" in err
+    wheel = world.trial.wheel("full")
+    assert world.index.files == {wheel.name: wheel.read_bytes()}
+    (public,) = world.github.public
+    names = set(world.github.contents(public["id"]))
+    assert {"SHA256SUMS", "manifest.json", wheel.name, f"{wheel.name}.metadata"} <= names
+    assert public["body"].startswith("- the first\n\n## Wheels")
+    assert f"{wheel.name}  public" in out
+    assert (world.trial.wheelhouse / "pages" / "page" / "reduced" / "demo" / "index.html").exists()
+    assert "reduced" in (world.trial.wheelhouse / "report.md").read_text()
+
+
+def test_again_writes_nothing(world: Tagged) -> None:
+    go(world)
+    writes = world.writes
+    go(world)
+    assert world.writes == writes + 1, "the probe of the index"
+
+
+def test_a_dry_run_says_all_that_it_would_do(world: Tagged, capsys: pytest.CaptureFixture[str]) -> None:
+    before = sorted(path for path in world.root.rglob("*") if ".git/" not in str(path))
+    go(world, dry_run=True)
+    err = capsys.readouterr().err
+    for said in (
+        "would seal",
+        "page: would create a draft",
+        "internal: would upload demo-1.0",
+        "would make the release",
+    ):
+        assert said in err
+    assert "would upload SHA256SUMS" in err
+    assert world.writes == 1, "the probe of the index"
+    after = sorted(path for path in world.root.rglob("*") if ".git/" not in str(path))
+    assert [path for path in after if path not in before and "dist" not in path.parts] == []
+
+
+def test_a_dry_run_before_the_wheels_are_proven(world: Tagged, capsys: pytest.CaptureFixture[str]) -> None:
+    world.trial.receipts.remove(world.trial.job("full").id, "smoke", "debian10")
+    go(world, dry_run=True)
+    assert "smoke in debian10: there is no receipt" in capsys.readouterr().err
+
+
+def test_only_one_destination(world: Tagged) -> None:
+    go(world, only="internal")
+    assert len(world.index.files) == 1
+    assert world.github.public == []
+    go(world, only="page")
+    assert len(world.github.public) == 1
+
+
+def test_a_part_of_the_jobs_is_no_release(world: Tagged) -> None:
+    with pytest.raises(WainwrightError) as caught:
+        go(world, only="full-*")
+    assert "the whole declared set" in caught.value.what
+    assert caught.value.code is Exit.USAGE
+
+
+def test_a_tag_is_asked_for(world: Tagged) -> None:
+    with pytest.raises(WainwrightError) as caught:
+        publish.run(Pipeline(release=world.trial.release, options=Options()), Selection())
+    assert caught.value.code is Exit.USAGE
+
+
+def test_what_is_not_proven_is_not_published(world: Tagged) -> None:
+    world.trial.write(world.trial.job("full"), "audit", publishable=False)
+    with pytest.raises(WainwrightError) as caught:
+        go(world)
+    assert caught.value.code is Exit.REFUSED
+    assert world.index.files == {}
+    assert world.github.public == []
+
+
+def test_a_wheel_changed_after_the_seal_stops_it(world: Tagged) -> None:
+    go(world, only="internal")
+    wheel = world.trial.wheel("reduced")
+    wheel.write_bytes(wheel.read_bytes() + b"\0")
+    writes = world.writes
+    with pytest.raises(WainwrightError) as caught:
+        go(world)
+    assert caught.value.code is Exit.REFUSED
+    assert world.writes == writes + 1, "the probe of the index"
+
+
+def test_a_lost_seal_of_what_is_public_is_found_first(world: Tagged) -> None:
+    go(world)
+    for name in ("manifest.json", "seals/v1.0.json"):
+        (world.trial.wheelhouse / name).unlink()
+    trial: Trial = world.trial
+    releases.make_wheel(trial.wheel("full"), says="built again")
+    world.prove()
+    with pytest.raises(WainwrightError) as caught:
+        go(world)
+    assert caught.value.code in {Exit.CONFLICT, Exit.REFUSED}
+    assert "is another file" in str(caught.value)
+    assert not (world.trial.wheelhouse / "manifest.json").exists()
+
+
+def test_the_index_is_pushed_where_asked(world: Tagged) -> None:
+    go(world, push=True)
+    pushed = git(world.root.parent / "remote.git", "show", "gh-pages:reduced/demo/index.html")
+    assert "reduced" in pushed
+
+
+def test_json(world: Tagged, capsys: pytest.CaptureFixture[str]) -> None:
+    go(world, json=True)
+    (line,) = capsys.readouterr().out.splitlines()
+    said = json.loads(line)
+    assert {each["state"] for each in said["files"]} == {"public"}

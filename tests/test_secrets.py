@@ -1,0 +1,265 @@
+"""Planted tokens turn up nowhere: no output, log, receipt, argument list or traceback."""
+
+from __future__ import annotations
+
+import base64
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import pytest
+
+import servers
+from strict_github import TOKEN, Fault
+from tagged import Tagged, git, tagged
+from wainwright.credentials import Account, account
+from wainwright.errors import WainwrightError
+from wainwright.gitremote import confidential
+from wainwright.masking import MASK, Mask
+from wainwright.release import Destination
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+PASSWORD = "pl@nted/Secret+of=the%tests"  # noqa: S105 - with every sign that addresses spell in another way
+REMOTE = "remote-secret-5518"
+PROGRAM = """
+import sys
+from pathlib import Path
+from wainwright import config
+from wainwright.sessions import preflight, publish, report
+from wainwright.sessions.edge import closing_line, report as tell
+from wainwright.errors import WainwrightError
+from wainwright.gitremote import confidential
+from wainwright.sessions.graph import Selection
+from wainwright.sessions.options import parse_posargs
+from wainwright.sessions.pipeline import Pipeline
+pipeline = Pipeline(release=config.load(Path("release.toml")), options=parse_posargs(sys.argv[1:]))
+for session in (preflight, publish, report):
+    try:
+        session.run(pipeline, Selection())
+    except WainwrightError as error:
+        tell(error)
+        print(closing_line("publish", error), file=sys.stderr)
+"""
+
+
+def spellings(*secrets: str) -> set[bytes]:
+    found = set()
+    for secret in secrets:
+        pairs = [f"{user}:{secret}".encode() for user in (servers.USER, "__token__", "")]
+        found |= {secret.encode(), quote(secret, safe="").encode(), base64.b64encode(secret.encode())}
+        found |= {base64.b64encode(pair) for pair in pairs}
+    return found
+
+
+SECRETS = spellings(PASSWORD, TOKEN, REMOTE)
+
+
+class Watch:
+    """Reads every process's command line, over and over, while the block runs."""
+
+    def __init__(self) -> None:
+        self.seen: set[bytes] = set()
+        self.samples = 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._stop.wait(0.01):
+            self.samples += 1
+            for process in Path("/proc").glob("[0-9]*"):
+                try:
+                    self.seen.add((process / "cmdline").read_bytes())
+                except OSError:
+                    continue
+
+
+def leaks(data: bytes) -> list[bytes]:
+    return [secret for secret in SECRETS if secret in data]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[Tagged]:
+    with tagged(tmp_path, password=PASSWORD) as made:
+        yield made
+
+
+def publish(world: Tagged, **environ: str) -> tuple[subprocess.CompletedProcess[bytes], Watch]:
+    env = {**world.environ, "VIRTUAL_ENV": os.environ.get("VIRTUAL_ENV", ""), **environ}
+    with Watch() as watch:
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, "v1.0"], cwd=world.root, env=env, capture_output=True, check=False
+        )
+    return done, watch
+
+
+def search(world: Tagged, done: subprocess.CompletedProcess[bytes], watch: Watch) -> None:
+    """Hold output, arguments and every file below the project against the planted secrets."""
+    assert b"Traceback" not in done.stderr, done.stderr.decode()
+    assert leaks(done.stdout) == leaks(done.stderr) == [], done.stderr.decode()
+    assert watch.samples > 0
+    assert any(b"wainwright.sessions" in line for line in watch.seen)
+    for line in watch.seen:
+        assert leaks(line) == [], line
+    for path in (*world.root.rglob("*"), *(world.root.parent / "remote.git").rglob("*")):
+        if path.is_file() and path != world.root / ".git" / "config" and path.name != "release.toml":
+            assert leaks(path.read_bytes()) == [], path
+
+
+def calm(_: Tagged) -> None:
+    pass
+
+
+def echo(world: Tagged) -> None:
+    world.index.faults = ["", *["echo"] * 20]  # the first request is the probe
+
+
+def stranger(world: Tagged) -> None:
+    world.index.password = "another"  # noqa: S105
+
+
+def broken(world: Tagged) -> None:
+    world.index.faults = ["", "reset", "stored, reset"]
+
+
+def conflict(world: Tagged) -> None:
+    world.index.files[world.trial.wheel("full").name] = b"another"
+
+
+def github_refuses(world: Tagged) -> None:
+    body = {"message": f"Bad credentials: {TOKEN}"}
+    world.github.plan = lambda seen: Fault(status=401, store="none", body=body) if seen.writes else None
+
+
+def remote_away(world: Tagged) -> None:
+    git(world.root, "remote", "set-url", "origin", f"http://me:{REMOTE}@127.0.0.1:9/none.git")
+
+
+@pytest.mark.parametrize("spoil", [calm, echo, stranger, broken, conflict, github_refuses, remote_away])
+def test_no_secret_is_shown_or_written(world: Tagged, spoil: Callable[[Tagged], None]) -> None:
+    spoil(world)
+    done, watch = publish(world)
+    search(world, done, watch)
+    if spoil is calm:
+        assert world.index.files, done.stderr.decode()
+        assert any(b"twine" in line for line in watch.seen), "twine was seen at work"
+    else:
+        assert b"error[E" in done.stderr or spoil is broken
+
+
+def test_a_password_in_the_address_of_release_toml(tmp_path: Path) -> None:
+    upload = "{url}/legacy/".replace("://", f"://{servers.USER}:{quote(PASSWORD, safe='')}@")
+    with tagged(tmp_path, password=PASSWORD, upload=upload) as world:
+        path = world.root / "release.toml"
+        text = path.read_text().replace("http://127", f"http://{servers.USER}:{quote(PASSWORD, safe='')}@127")
+        path.write_text(text)
+        git(world.root, "commit", "--quiet", "-am", "with a password")
+        git(world.root, "tag", "-f", "-a", "v1.0", "-m", "1.0")
+        git(world.root, "push", "--quiet", "--force", "origin", "main", "v1.0")
+        world.github.tags["v1.0"] = ("commit", git(world.root, "rev-parse", "HEAD"))
+        world.prove()
+        world.environ.pop("TWINE_PASSWORD")
+        for faults in (["", *["echo"] * 20], []):
+            world.index.faults = faults
+            done, watch = publish(world)
+            for path in world.root.glob("wheelhouse/**/*"):
+                assert not path.is_file() or leaks(path.read_bytes()) == [], path
+            assert leaks(done.stderr) == leaks(done.stdout) == [], done.stderr.decode()
+            assert [line for line in watch.seen if leaks(line)] == []
+        assert world.index.files, done.stderr.decode()
+
+
+def test_a_pypirc_is_read_by_twines_rules(tmp_path: Path) -> None:
+    file = tmp_path / "pypirc"
+    file.write_text(f"[pypi]\nusername = __token__\npassword = {PASSWORD}\n")
+    found = account(
+        Destination(name="pypi", kind="index", repository="pypi"), {"TWINE_CONFIG_FILE": str(file)}, alone=True
+    )
+    assert (found.username, found.password, found.source) == ("__token__", PASSWORD, "~/.pypirc")
+    assert found.url.endswith("/legacy/")
+    assert PASSWORD not in repr(found)
+
+
+def test_a_broken_pypirc_tells_nothing_of_what_is_in_it(tmp_path: Path) -> None:
+    file = tmp_path / "pypirc"
+    file.write_text(f"[pypi\npassword = {PASSWORD}\n")
+    with pytest.raises(WainwrightError) as caught:
+        account(Destination(name="pypi", kind="index", repository="pypi"), {"TWINE_CONFIG_FILE": str(file)}, alone=True)
+    assert PASSWORD not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_one_indexs_token_is_nobody_elses() -> None:
+    environ = {"TWINE_USERNAME": "me", "TWINE_PASSWORD": PASSWORD, "TWINE_PASSWORD_INTERNAL": "inner-secret"}
+    environ |= {"TWINE_USERNAME_INTERNAL": "inner"}
+    inner = Destination(name="internal", kind="index", url="https://packages.example.org/legacy/")
+    other = Destination(name="other", kind="index", url="https://other.example.org/legacy/")
+    assert account(inner, environ, alone=False).password == "inner-secret"  # noqa: S105
+    assert account(inner, environ, alone=False).username == "inner"
+    assert account(other, environ, alone=False).password is None
+    assert account(other, environ, alone=True).password == PASSWORD
+
+
+def test_a_repository_may_be_replaced_by_the_environment() -> None:
+    environ = {"TWINE_REPOSITORY_URL": "https://me:pw-in-url@example.org/legacy/"}
+    found = account(Destination(name="pypi", kind="index", repository="pypi"), environ, alone=True)
+    assert (found.url, found.username, found.password) == ("https://example.org/legacy/", "me", "pw-in-url")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"a {PASSWORD} b",
+        f"https://me:{quote(PASSWORD, safe='')}@example.org/",
+        "Authorization: Basic " + base64.b64encode(f"me:{PASSWORD}".encode()).decode(),
+        "https://anybody:unknown-secret@example.org/x",
+        "the token pypi-AgEIcHlwaS5vcmcCJDAwMDAwMDAw was refused",
+        f"Bad credentials: {TOKEN}",
+    ],
+)
+def test_a_mask_hides_every_spelling(text: str) -> None:
+    hidden = Mask.of("me", PASSWORD)(text)
+    assert MASK in hidden
+    assert leaks(hidden.encode()) == []
+    assert "unknown-secret" not in hidden
+    assert "AgEIcHlwaS5vcmcC" not in hidden
+
+
+def test_a_mask_leaves_other_text_alone() -> None:
+    text = "Uploading demo-1.0-py3-none-any.whl to https://example.org/legacy/"
+    assert Mask.of("me", PASSWORD)(text) == text
+    assert Mask.of("me", "")(text) == text
+
+
+def test_git_is_given_no_password_by_argument() -> None:
+    address, env = confidential(f"https://me:{quote(PASSWORD, safe='')}@example.org/demo.git")
+    assert address == "https://example.org/demo.git"
+    assert env["GIT_CONFIG_KEY_0"] == "http.https://example.org/demo.git.extraHeader"
+    assert base64.b64decode(env["GIT_CONFIG_VALUE_0"].split()[-1]).decode() == f"me:{PASSWORD}"
+    for plain in (
+        "git@example.org:demo.git",
+        "/srv/demo.git",
+        "https://example.org/demo.git",
+        "ssh://git@example.org/x",
+    ):
+        assert confidential(plain) == (plain, {})
+
+
+def test_nothing_that_holds_a_secret_shows_it() -> None:
+    held = Account(url="https://example.org/legacy/", username="me", password=PASSWORD, source="TWINE_PASSWORD")
+    assert PASSWORD not in repr(held)
+    assert PASSWORD not in repr(held.mask)
