@@ -115,6 +115,18 @@ def test_a_library_that_another_wheel_brings_by_its_search_path(tmp_path: Path) 
     assert not judged(tmp_path, members, requires=["numpy"]).ok
 
 
+@pytest.mark.parametrize(
+    ("library", "expected"),
+    [("libcusparse.so.12", "nvidia-cusparse-cu13"), ("libcusparseLt.so.0", "nvidia-cusparselt-cu13"),
+     ("libcudart.so.13", "cuda-toolkit"), ("libcublasLt.so.13", "cuda-toolkit")],
+)  # fmt: skip
+def test_which_of_several_wheels_brings_it(tmp_path: Path, library: str, expected: str) -> None:
+    requires = ["nvidia-cusparselt-cu13", "nvidia-cusparse-cu13", "cuda-toolkit[cublas,cudart]==13.0; x == 'y'"]
+    members = {"demo/mod.so": extension(needed=(library,), rpath="$ORIGIN/../nvidia/cu13/lib")}
+    verdict = judged(tmp_path, members, requires=requires)
+    assert f"come with {expected}," in only(verdict.notes, "guessed-provider").message
+
+
 @pytest.mark.parametrize("library", ["libother.so", "libcuda.so.1"])
 def test_what_that_other_wheel_does_not_bring(tmp_path: Path, library: str) -> None:
     members = {"demo/mod.so": extension(needed=(library,), rpath="$ORIGIN/../nvidia/cu13/lib")}

@@ -137,14 +137,14 @@ class Sorter:
         """
         if DRIVERS.match(library):
             return None
+        found: dict[int, str] = {}
         for folder in folders:
             if folder.startswith(f"{SITE}/") and folder not in self.folders:
                 top = _word(folder[len(SITE) + 1 :].split("/")[0])
                 for requirement in self.requires:
-                    name = PROJECT.match(requirement)
-                    if name and (top in _word(name[0]) or _word(name[0]) in top) and _akin(library, requirement):
-                        return name[0]
-        return None
+                    found.setdefault(_kinship(library, top, requirement), requirement)
+        name = PROJECT.match(found[max(found)]) if found and max(found) else None
+        return name[0] if name else None
 
     def _follow_outside(self) -> None:
         """Follow what missing libraries need in turn, where their copies say so: all are missing, or none."""
@@ -192,11 +192,24 @@ def _word(name: str) -> str:
     return re.sub(r"[-_.]", "", name.lower())
 
 
-def _akin(library: str, requirement: str) -> bool:
-    """Whether they share a name: libz3.so.4.15 and z3-solver, libcudart.so.13 and nvidia-cuda-runtime."""
+def _kinship(library: str, top: str, requirement: str) -> int:
+    """Say how nearly a library and a requirement whose folder is `top` share a name; 0 where they do not.
+
+    libz3.so.4.15 and z3-solver, libcudart.so.13 and cuda-toolkit[cublas,cudart].
+    """
     stem = _word(library.partition(".so")[0].removeprefix("lib"))
-    words = re.findall(r"[a-z0-9]+", requirement.partition(";")[0].lower())
-    return stem in _word("".join(words)) or any(word in stem for word in words if len(word) > 1 and not word.isdigit())
+    name, _, extras = requirement.partition(";")[0].partition("[")
+    words = re.findall(r"[a-z0-9]+", name.lower())
+    offered = re.findall(r"[a-z0-9]+", extras.partition("]")[0].lower())
+    if stem in offered:
+        return 4
+    if any(word in stem for word in offered):
+        return 3
+    if top not in "".join(words) and "".join(words) not in top:
+        return 0
+    if stem in words:
+        return 2
+    return int(stem in "".join(words) or any(word in stem for word in words if len(word) > 1 and not word.isdigit()))
 
 
 def allowed_names(claims: Sequence[Claim], policies: Policies, arch: str | None, *, musl: bool) -> frozenset[str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from textwrap import wrap
 
 from wainwright.verdict import Finding, Need, Verdict
 
+WIDTH = 110
 MOST_SYMBOLS = 8
 MOST_MEMBERS = 4
 FATES = {
@@ -94,7 +96,7 @@ def _libraries(verdict: Verdict) -> Iterator[str]:
             for name in names:
                 yield f"{title:<10}{name}, needed by {_some(list(verdict.libraries.who_needs(name)), MOST_MEMBERS)}"
         elif names:
-            yield f"{title:<10}{', '.join(names)}"
+            yield from wrap(", ".join(names), WIDTH, initial_indent=f"{title:<10}", subsequent_indent=" " * 10)
 
 
 def _patterns(verdict: Verdict) -> Iterator[str]:
@@ -135,11 +137,9 @@ def _conclusion(verdict: Verdict) -> str:
     count = len(verdict.violations)
     if count:
         falls = f"falls short: {count} violation{'s' if count > 1 else ''}"
-        return (
-            f"{falls}; the lowest tag that fits its symbols is {verdict.measured.tag}"
-            if verdict.measured.tag
-            else falls
-        )
+        if any(need.glibc is None for need in verdict.needs):
+            return f"{falls}; no manylinux tag fits its symbols"
+        return f"{falls}; the lowest tag that fits its symbols is {verdict.measured.tag}" if verdict.arch else falls
     if not verdict.claimed:
         return "claims nothing that could be broken" if verdict.arch else "right"
     if verdict.measured.glibc is not None and verdict.measured.tag not in verdict.claimed:
