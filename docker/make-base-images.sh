@@ -17,7 +17,7 @@ mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 arch=${DEBIAN_ARCH:-$(dpkg --print-architecture)}
 case $arch in
     amd64 | arm64) platform=linux/$arch ;;
-    armhf) platform=linux/arm/v7 ;;
+    armhf) platform=linux/arm ;;
     ppc64el) platform=linux/ppc64le ;;
     *) platform=linux/$arch ;;
 esac
@@ -36,16 +36,43 @@ have() {
     done
 }
 
+# An image of one layer, from the root file system in $work/image/layer.tar. By `load`, since `import --platform` of Docker
+# before 23 labels every image with the machine's own architecture.
+flat() {
+    layer=$(sha256sum "$work/image/layer.tar" | cut -d' ' -f1)
+    printf '{"architecture":"%s","os":"linux","created":"%s","config":{"Cmd":["/bin/bash"],"Env":["PATH=%s"]},' \
+        "${platform#linux/}" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" \
+        /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin >"$work/image/config.json"
+    printf '"rootfs":{"type":"layers","diff_ids":["sha256:%s"]}}' "$layer" >>"$work/image/config.json"
+    printf '[{"Config":"config.json","RepoTags":["%s"],"Layers":["layer.tar"]}]' "$1" >"$work/image/manifest.json"
+    tar -C "$work/image" -c config.json manifest.json layer.tar | "$engine" load -q >/dev/null
+    rm -rf "${work:?}/image"
+}
+
 # The release alone: debootstrap's minimal variant and the certificates that any download wants.
 release() {
     command -v debootstrap >/dev/null || { echo "$0: debootstrap is needed: apt-get install debootstrap" >&2; exit 4; }
     echo "$1: made from $mirror by debootstrap" >&2
     debootstrap --arch="$arch" --variant=minbase --include=ca-certificates "$1" "$work/$1" "$mirror" >"$work/log" 2>&1 ||
         { tail -n 20 "$work/log" >&2; exit 4; }
+    mkdir "$work/image"
     tar -C "$work/$1" --numeric-owner --sort=name --exclude='./var/cache/apt/archives/*.deb' \
-        --exclude='./var/lib/apt/lists/*_*' -c . |
-        "$engine" import --platform "$platform" --change 'CMD ["/bin/bash"]' - "$2" >/dev/null
+        --exclude='./var/lib/apt/lists/*_*' -cf "$work/image/layer.tar" .
     rm -rf "${work:?}/$1"
+    flat "$2"
+}
+
+# Packages on top of an image, as one flat image: Docker's older builder mislabels images of another architecture.
+layer() {
+    container=wainwright-base-$$
+    "$engine" run --name "$container" --platform "$platform" "$2" sh -c "apt-get update -q \
+        && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $3 \
+        && rm -rf /var/lib/apt/lists/* /var/cache/apt/archives/*.deb" >"$work/log" 2>&1 ||
+        { tail -n 20 "$work/log" >&2; "$engine" rm -f "$container" >/dev/null; exit 4; }
+    mkdir "$work/image"
+    "$engine" export --output "$work/image/layer.tar" "$container"
+    flat "$1"
+    "$engine" rm -f "$container" >/dev/null
 }
 
 [ $# -gt 0 ] || set -- bullseye bookworm
@@ -60,12 +87,17 @@ for suite in "$@"; do
         echo "$name: loaded from $file" >&2
         continue
     fi
-    release "$suite" "$name-bare"
-    for target in python build; do
-        [ "$target" = python ] && tag=$name || tag=$name-$target
-        "$engine" build -q --platform "$platform" --build-arg "BASE=$name-bare" --target "$target" --tag "$tag" \
-            --file "$here/debian.Dockerfile" "$here" >/dev/null
-    done
+    have "$name-bare" || release "$suite" "$name-bare"
+    if [ -n "$suffix" ]; then
+        layer "$name" "$name-bare" "python3 python3-pip python3-venv"
+        layer "$name-build" "$name" "build-essential python3-dev"
+    else
+        for target in python build; do
+            [ "$target" = python ] && tag=$name || tag=$name-$target
+            "$engine" build -q --build-arg "BASE=$name-bare" --target "$target" --tag "$tag" \
+                --file "$here/debian.Dockerfile" "$here" >/dev/null
+        done
+    fi
     mkdir -p "$cache"
     "$engine" save "$name-bare" "$name" "$name-build" | gzip -1 >"$file.$$" && mv "$file.$$" "$file"
     echo "$name: made, and kept in $file" >&2

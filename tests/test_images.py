@@ -65,6 +65,8 @@ def test_a_broken_lock_is_told(text: str, why: str, tmp_path: Path) -> None:
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with registry(tmp_path_factory.mktemp("registry")) as place:
         yield place
+    for image in engine.engine().ask("images", "--quiet", "--filter", f"reference={place}/*").stdout.split():
+        forget(image)
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from wainwright.release import Image
 from wainwright.run import Completed
 from wainwright.values import Python
 
-# Asks each candidate for its version, and prints `path 3.13t`; words with a star that match nothing are passed over.
+# Asks each candidate for its version, and prints `path 3.13t`, up to the one that is wanted; words with a star that
+# match nothing are passed over.
 _ASK = """
 for candidate in $1; do
   case $candidate in
@@ -23,6 +24,7 @@ threaded = sysconfig.get_config_var("Py_GIL_DISABLED")
 if platform.python_implementation() == "CPython":
     print("%d.%d%s" % (sys.version_info[0], sys.version_info[1], threaded and "t" or ""))' 2>/dev/null)
   [ -n "$version" ] && printf '%s %s\\n' "$path" "$version"
+  [ -n "$version" ] && [ "$version" = "$2" ] && break
 done
 true
 """
@@ -67,7 +69,7 @@ class Asked(Protocol):
 def find_in_container(container: Asked, python: Python) -> str:
     """Find a CPython of this version; raises WainwrightError (ENGINE) that says which ones the image has instead."""
     declared = container.image.python.get(python)
-    for path, version in _ask(container, [declared] if declared else _candidates(python)):
+    for path, version in _ask(container, [declared] if declared else _candidates(python), wanted=str(python)):
         if version == str(python):
             return path
     where = f"images.{container.image.name}"
@@ -111,8 +113,8 @@ def _seen(container: Asked) -> str:
     return f"the image has Python {', '.join(found)}" if found else "the image has no Python"
 
 
-def _ask(container: Asked, candidates: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    done = container.run_plain("sh", "-c", _ASK, "sh", " ".join(candidates))
+def _ask(container: Asked, candidates: Iterable[str], *, wanted: str = "") -> tuple[tuple[str, str], ...]:
+    done = container.run_plain("sh", "-c", _ASK, "sh", " ".join(candidates), wanted)
     done.check("the image could not be asked for its Pythons", code=Exit.ENGINE, where=f"images.{container.image.name}")
     rows = (line.rpartition(" ") for line in done.stdout.splitlines())
     return tuple((path, version) for path, _, version in rows)

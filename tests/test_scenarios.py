@@ -1,0 +1,281 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+import engine
+from projects import RELEASE, Project
+
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
+# libstdc++ 3.4.29, GCC 11: std::from_chars for floating-point numbers. Bullseye has 3.4.28, bookworm 3.4.30.
+NEWER = """
+#include <charconv>
+extern "C" long PyInit_mod(void) {
+    const char text[] = "1.5";
+    double value = 0;
+    std::from_chars(text, text + 3, value);
+    return value > 1;
+}
+"""
+OPENMP = """
+#include <omp.h>
+void *PyInit_mod(void) { return (void *)(long)omp_get_max_threads(); }
+"""
+
+
+def images(*names: str) -> str:
+    """Declare Debian images: `bullseye`, `bookworm-build`; each is made if it is not here."""
+    tables = []
+    for name in names:
+        suite, _, kind = name.partition("-")
+        tables.append(f'[images.{name}]\nref = "{engine.debian(suite, kind).ref}"\n')
+    return "\n".join(tables)
+
+
+def release(*, build: str, smoke: list[str], glibc: str = "2.31", python: str = "3.9", more: str = "") -> str:
+    """Give a release.toml that builds in one image and proves in others."""
+    text = RELEASE.replace('source = "."', f'source = "."\npython = ["{python}"]')
+    text = text.replace('[images.zig]\ntoolchain = "zig"\n', images(build, *smoke))
+    text = text.replace("2.17", glibc).replace('image = "zig"', f'image = "{build}"')
+    return text.replace('smoke = ["host"]', f"smoke = {json.dumps(smoke)}") + more
+
+
+def in_cplusplus(project: Project) -> None:
+    text = (project.root / "make.py").read_text()
+    project.write("make.py", text.replace('"mod.c"', '"mod.cpp"').replace('"CC", "cc"', '"CXX", "c++"'))
+    project.write("mod.cpp", NEWER)
+
+
+def loading(project: Project) -> None:
+    """Have the package load its own mod.so when it is imported, so that the process has mapped what that needs."""
+    text = (project.root / "make.py").read_text()
+    line = "import ctypes; ctypes.CDLL(__file__.replace('__init__.py', 'mod.so'))"
+    project.write("make.py", text.replace('!r}\\n".encode()', f'!r}}\\n{line}\\n".encode()'))
+    assert "CDLL" in (project.root / "make.py").read_text()
+
+
+def test_the_audit_says_what_an_older_images_loader_will_say(tmp_path: Path) -> None:
+    # Under a name that does not tell its glibc: else release.toml is refused at once.
+    newer = engine.made("newer", f"FROM {engine.debian('bookworm', 'build').ref}\n")
+    text = release(build="bookworm-build", smoke=["bullseye-bare"], python="3.11")
+    text = text.replace(f'"{engine.debian("bookworm", "build").ref}"', f'"{newer.ref}"')
+    project = Project(tmp_path / "demo", release=text)
+    in_cplusplus(project)
+    audited = project.run("audit")
+    assert audited.returncode == 6, audited.stderr
+    for word in ("demo/mod.so", "libstdc++.so.6", "GLIBCXX_3.4.29", "from_chars"):
+        assert word in audited.stderr
+    project.write("release.toml", text + '\n[variants.full.audit]\nallow = ["symbol-version"]\n')
+    smoked = project.run("smoke")
+    assert smoked.returncode == 7, smoked.stderr
+    assert "demo/mod.so: " in smoked.stderr
+    assert "libstdc++.so.6: version `GLIBCXX_3.4.29' not found (required by demo/mod.so)" in smoked.stderr
+    assert "bullseye" in smoked.stderr
+    assert project.leftovers == []
+
+
+def test_built_in_the_older_image_it_passes_everywhere(tmp_path: Path) -> None:
+    text = release(build="bullseye-build", smoke=["bullseye", "bookworm-bare"])
+    project = Project(tmp_path / "demo", release=text)
+    done = project.run("smoke")
+    assert done.returncode == 0, done.stderr
+    assert project.wheels == ["demo-1.0-cp39-cp39-manylinux_2_31_x86_64.whl"]
+    receipts = {
+        name: json.loads((project.root / f"wheelhouse/receipts/full-2_31-cp39-x86_64.smoke.{name}.json").read_text())
+        for name in ("bullseye", "bookworm-bare")
+    }
+    assert receipts["bullseye"]["engine"] == "docker"
+    assert receipts["bullseye"]["publishable"]
+    assert receipts["bullseye"]["facts"]["libc"] == "2.31"
+    assert receipts["bullseye"]["facts"]["image"].startswith("sha256:")
+    assert receipts["bookworm-bare"]["facts"]["python"] is None
+    again = project.run("smoke")
+    assert again.stderr.count("unchanged") == 4
+
+
+def test_openmp_grafted_left_out_and_kept_by_name_are_told_apart(tmp_path: Path) -> None:
+    runtime = engine.made("openmp", f"FROM {engine.debian().ref}\nRUN apt-get update && apt-get install -y libgomp1\n")
+    text = release(build="bullseye-build", smoke=["bullseye"]).replace(f'"{engine.debian().ref}"', f'"{runtime.ref}"')
+    text = text.replace("env = { }", 'env = { FLAGS = "-fopenmp" }')
+    project = Project(tmp_path / "demo", release=text, source=OPENMP)
+    loading(project)
+    cases = {
+        "": 'inside = ["libgomp-*"], once = ["libgomp*"]',
+        'exclude = ["libgomp.so.1"]': 'outside = ["libgomp*"], once = ["libgomp*"]',
+        'keep-name = ["libgomp.so.1"]': 'inside = ["libgomp.so.1"], once = ["libgomp*"]',
+    }
+    for libraries, loaded in cases.items():
+        more = f"\n[variants.full.libraries]\n{libraries}\n" if libraries else ""
+        right = text.replace('backends = "python', f'loaded = {{ {loaded} }}\nbackends = "python') + more
+        project.write("release.toml", right)
+        done = project.run("smoke")
+        assert done.returncode == 0, f"{libraries}: {done.stderr}"
+        wrong = next(other for other in cases.values() if other != loaded)
+        project.write("release.toml", right.replace(loaded, wrong))
+        done = project.run("smoke")
+        assert done.returncode == 7, done.stderr
+        assert "libgomp" in done.stderr
+    assert "build full-2_31-cp39-x86_64: unchanged" in done.stderr
+
+
+def test_a_library_that_only_the_build_image_has(tmp_path: Path) -> None:
+    only = engine.made(
+        "only-here",
+        f"FROM {engine.debian('bullseye', 'build').ref}\n"
+        "RUN echo 'int only(void) { return 1; }' >/tmp/only.c && cc -shared -fPIC /tmp/only.c -o /usr/lib/libonly.so.1"
+        " -Wl,-soname,libonly.so.1 && ln -s libonly.so.1 /usr/lib/libonly.so\n",
+    )
+    text = release(build="bullseye-build", smoke=["bullseye"]).replace(
+        f'"{engine.debian("bullseye", "build").ref}"', f'"{only.ref}"'
+    )
+    text = text.replace("env = { }", 'env = { FLAGS = "-lonly" }') + '\n[variants.full.audit]\nmode = "retag"\n'
+    text += 'allow = ["missing-library"]\n'
+    project = Project(
+        tmp_path / "demo", release=text, source="int only(void); long PyInit_mod(void) { return only(); }"
+    )
+    done = project.run("smoke")
+    assert done.returncode == 7, done.stderr
+    assert "demo/mod.so: libonly.so.1 => not found" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "words"),
+    [
+        ({"ref": "localhost:1/absent:v1"}, 4, ["images.bullseye-build", "the registry cannot be reached from here"]),
+        ({"ref": "UPPER/case:v1"}, 4, ["this is not an image's name"]),
+        (
+            {"memory": "200 MB", "command": "python3 -c 'x = bytearray(10**9)'"},
+            5,
+            ["for want of memory", "memory = 0.2 GB"],
+        ),
+        ({"time-limit": "3 s", "command": "sleep 600"}, 5, ["stopped after 3 s"]),
+        ({"command": "cat /dev/zero >/dev/full"}, 5, ["No space left on device"]),
+        ({"command": "exec /no/such/program"}, 5, ["the build failed"]),
+        ({"python": "3.8"}, 4, ["Python 3.8 is not in the image", "the image has Python 3.9"]),
+    ],
+)
+def test_what_can_go_wrong_in_a_container(change: dict[str, str], code: int, words: list[str], tmp_path: Path) -> None:
+    text = release(build="bullseye-build", smoke=["bullseye"], python=change.get("python", "3.9"))
+    ref = f'ref = "{engine.debian("bullseye", "build").ref}"\n'
+    if "ref" in change:
+        text = text.replace(ref, f'ref = "{change["ref"]}"\n')
+    for key in ("memory", "time-limit"):
+        if key in change:
+            text = text.replace(ref, f'{ref}{key} = "{change[key]}"\n')
+    if "command" in change:
+        text = text.replace('command = "{python} make.py {out}"', f'command = "{change["command"]}"')
+    before = engine.containers()
+    done = Project(tmp_path / "demo", release=text).run("build")
+    assert done.returncode == code, done.stderr
+    for word in words:
+        assert word in done.stderr
+    assert engine.containers() == before
+
+
+def test_a_smoke_command_that_hangs_is_stopped(tmp_path: Path) -> None:
+    text = release(build="bullseye-build", smoke=["bullseye"]).replace(
+        "import demo'\"]", "import time; time.sleep(600)'\"]"
+    )
+    ref = f'ref = "{engine.debian().ref}"\n'
+    project = Project(tmp_path / "demo", release=text.replace(ref, f'{ref}time-limit = "15 s"\n'))
+    done = project.run("smoke")
+    assert done.returncode == 7, done.stderr
+    assert "stopped after 15 s, its time limit" in done.stderr
+
+
+def test_without_an_engine_there_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = Project(tmp_path / "demo", release=release(build="bullseye-build", smoke=["bullseye"]))
+    monkeypatch.setenv("DOCKER_HOST", "unix:///no/such.sock")
+    monkeypatch.setenv("WAINWRIGHT_ENGINE", "docker")
+    done = project.run("build")
+    assert done.returncode == 4, done.stderr
+    assert "the engine's daemon does not answer" in done.stderr
+    assert 'fallback = "zig"' in done.stderr
+
+
+MATRIX = """
+[project]
+source = "."
+
+[backends.cpu]
+
+{images}
+[targets."2.31"]
+image = "bullseye-build"
+smoke = ["bullseye", "bookworm-bare"]
+
+[variants.full]
+backends = ["cpu"]
+glibc = ["2.31"]
+python = ["3.9"]
+build.command = "{{python}} make.py {{out}}"
+smoke.import = ["demo"]
+
+[variants.other]
+backends = ["cpu"]
+glibc = ["2.31"]
+python = ["3.9"]
+build.command = "{{python}} make.py {{out}}"
+smoke.import = ["demo"]
+
+[variants.newer]
+backends = ["cpu"]
+glibc = ["2.36"]
+python = ["3.11"]
+image = "bookworm-build"
+build.command = "{{python}} make.py {{out}}"
+smoke.images = ["bookworm"]
+smoke.import = ["demo"]
+"""
+
+
+def test_many_at_once_leave_nothing_behind_also_when_they_are_killed(tmp_path: Path) -> None:
+    declared = images("bullseye-build", "bullseye", "bookworm-bare", "bookworm-build", "bookworm")
+    project = Project(tmp_path / "demo", release=MATRIX.format(images=declared))
+    containers, volumes = engine.containers(), engine.volumes()
+    for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
+        process = project.start("smoke", "--", "--jobs", "5")
+        give_up = time.monotonic() + 60
+        while len(engine.containers() - containers) < 2 and time.monotonic() < give_up:
+            time.sleep(0.05)
+        process.send_signal(number)
+        process.communicate(timeout=60)
+        give_up = time.monotonic() + 20
+        while engine.containers() != containers and time.monotonic() < give_up:
+            time.sleep(0.2)
+        assert engine.containers() == containers
+    done = project.run("smoke", "--", "--jobs", "5")
+    assert done.returncode == 0, done.stderr
+    assert len(project.wheels) == 3
+    assert (engine.containers(), engine.volumes()) == (containers, volumes)
+    assert project.leftovers == []
+    assert {path.lstat().st_uid for path in project.root.rglob("*")} == {os.getuid()}
+
+
+def test_a_container_killed_under_a_job_fails_that_job_alone(tmp_path: Path) -> None:
+    declared = images("bullseye-build", "bullseye", "bookworm-bare", "bookworm-build", "bookworm")
+    text = MATRIX.format(images=declared).replace("{python} make.py {out}", "{python} make.py {out}; sleep 8", 1)
+    project = Project(tmp_path / "demo", release=text)
+    containers = engine.containers()
+    process = project.start("build", "--", "--jobs", "3")
+    slow: set[str] = set()
+    give_up = time.monotonic() + 90
+    while not slow and time.monotonic() < give_up:
+        running = engine.containers() - containers
+        slow = {name for name in running if "sleep 8" in engine.engine().ask("top", name, "-eo", "pid,args").stdout}
+    for name in slow:
+        engine.engine().ask("kill", name)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 5, err
+    assert "the container has ended before its command" in err
+    assert sorted(path.name for path in (project.root / "dist").glob("*/*.whl")) == [
+        "demo-1.0-cp311-cp311-linux_x86_64.whl",
+        "demo-1.0-cp39-cp39-linux_x86_64.whl",
+    ]
+    assert engine.containers() == containers
