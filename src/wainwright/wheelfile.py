@@ -7,16 +7,22 @@ becomes a `Fault`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
+from math import prod
 from typing import Final
 
 from wainwright.archive import Archive, ArchiveError, Entry, MemberError
 from wainwright.record import Row, parse_record
 
-# Larger than any in use: RECORD of a wheel with 100,000 members has some 15 MB.
+# Each larger than any in use, and small enough that what they become in memory stays small: a METADATA holds a README.
 TEXT_LIMIT: Final = 64 << 20
+WHEEL_LIMIT: Final = 1 << 16
+METADATA_LIMIT: Final = 16 << 20
+MOST_HEADERS: Final = 20_000
+MOST_TAGS: Final = 1024  # that one compressed tag may stand for: three sets of names multiply
+LINE_END: Final = re.compile(r"\r\n|\r|\n")
 # The binary distribution format: "RECORD.jws is used for digital signatures. It is not mentioned in RECORD.
 # RECORD.p7s is allowed as a courtesy to anyone who would prefer to use S/MIME signatures".
 SIGNATURES: Final = ("RECORD.jws", "RECORD.p7s")
@@ -90,18 +96,29 @@ class Headers:
 
 
 def parse_headers(text: str) -> Headers:
-    """Read e-mail headers as email.parser does, up to the first empty or foreign line; folded lines are joined."""
-    fields: list[tuple[str, str]] = []
-    for line in re.split(r"\r\n|\r|\n", text.removeprefix("\ufeff")):
+    """Read e-mail headers as email.parser does, up to the first empty or foreign line; folded lines are joined.
+
+    What follows more lines than any file has is left out.
+    """
+    fields: list[tuple[str, list[str]]] = []
+    for line in islice(_lines(text.removeprefix("\ufeff")), MOST_HEADERS):
         if line[:1] in {" ", "\t"} and fields:
-            name, value = fields[-1]
-            fields[-1] = (name, f"{value}\n{line}")
+            fields[-1][1].append(line)
             continue
         name, colon, value = line.partition(":")
         if not colon or not name or name != name.strip():
             break
-        fields.append((name, value.strip()))
-    return Headers(fields=tuple(fields))
+        fields.append((name, [value.strip()]))
+    return Headers(fields=tuple((name, "\n".join(lines)) for name, lines in fields))
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Split at CRLF, CR and LF alone, one line at a time: the text of a README follows."""
+    at = 0
+    for end in LINE_END.finditer(text):
+        yield text[at : end.start()]
+        at = end.end()
+    yield text[at:]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,9 +147,11 @@ class WheelFields:
 
 
 def expand(tag: str) -> frozenset[str]:
-    """Expand `py2.py3-none-any` to its single tags (PEP 425), none when it is not three sets of names."""
+    """Expand `py2.py3-none-any` to its single tags (PEP 425), none when it is not three sets of names, or absurd."""
     sets = [part.split(".") for part in tag.lower().split("-")]
-    if len(sets) != 3 or not all(re.fullmatch(r"\w+", name, re.ASCII) for names in sets for name in names):
+    if len(sets) != 3 or prod(map(len, sets)) > MOST_TAGS:
+        return frozenset()
+    if not all(re.fullmatch(r"\w+", name, re.ASCII) for names in sets for name in names):
         return frozenset()
     return frozenset("-".join(single) for single in product(*sets))
 
@@ -221,12 +240,20 @@ def find(entries: Iterable[Entry], member: str) -> Entry:
 
 
 def read_text(archive: Archive, member: str) -> str:
-    """Read a member of UTF-8 text; raises MemberError."""
-    data = archive.read(find(archive.entries, member), limit=TEXT_LIMIT)
+    """Read a member of UTF-8 text; raises MemberError, also for one that is larger than such a file can be."""
+    data = archive.read(find(archive.entries, member), limit=_limit(archive, member))
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise MemberError(member, f"it is not UTF-8 (byte {error.start})") from error
+
+
+def _limit(archive: Archive, member: str) -> int:
+    """Say how large a file may be: rows of RECORD become many times their size, and there are no more than members."""
+    file = member.rpartition("/")[2]
+    if file == "RECORD":
+        return min(TEXT_LIMIT, (1 << 18) + sum(256 + 4 * len(entry.name) for entry in archive.entries))
+    return {"WHEEL": WHEEL_LIMIT, "METADATA": METADATA_LIMIT}.get(file, TEXT_LIMIT)
 
 
 def parse_wheel(text: str) -> WheelFields:
