@@ -44,6 +44,10 @@ DOCUMENTED = {"documentation_url": "https://docs.github.com/rest"}
 NOT_FOUND = {"message": "Not Found", "status": "404"} | DOCUMENTED
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
     """What goes wrong with one request.
@@ -60,9 +64,9 @@ class Fault:
     reset: str = ""
     null_digest: bool = False
     slow: float = 0.0
-    run: Callable[[], None] = lambda: None
-    during: Callable[[], None] = lambda: None
-    after: Callable[[], None] = lambda: None
+    run: Callable[[], None] = field(default=_nothing, repr=False)
+    during: Callable[[], None] = field(default=_nothing, repr=False)
+    after: Callable[[], None] = field(default=_nothing, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ from wainwright.errors import Exit, WainwrightError
 from wainwright.fates import plain_name
 from wainwright.inspection import Member
 from wainwright.policy import numbers
-from wainwright.resolution import EXTENSION
 from wainwright.wheelfile import SIGNATURES, find, read_text
 
 LIBRARY: Final = re.compile(r"^lib[^/]*\.so(?:\.[0-9]+)*$")
@@ -144,7 +143,7 @@ def _carried(case: Case) -> frozenset[str]:
     names = set()
     for member, elf in case.objects():
         file = member.name.rpartition("/")[2]
-        if elf.dynamic and elf.kind == ET_DYN and not EXTENSION.search(file) and (elf.soname or LIBRARY.match(file)):
+        if elf.dynamic and elf.kind == ET_DYN and not member.extension and (elf.soname or LIBRARY.match(file)):
             names.add((elf.soname or file).rpartition("/")[2])
     return _plain(names)
 
