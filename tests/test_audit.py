@@ -5,12 +5,15 @@ from pathlib import Path
 
 import jsonschema_rs
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import native
 from elves import Recipe, make
 from judging import AARCH64, OLD, UNTAGGED, extension, judged, only, outside, patterns, rules
 from wainwright.archive import ArchiveError
 from wainwright.audit import audit
+from wainwright.rendering import render
 from wainwright.terms import Terms
 from wainwright.values import Glibc
 from wainwright.verdict import document
@@ -277,3 +280,35 @@ def test_real_code(tmp_path: Path) -> None:
     verdict = judged(tmp_path, {"demo/mod.so": made.read_bytes()}, UNTAGGED)
     assert verdict.ok
     assert verdict.measured.glibc is not None
+
+
+WHOLE = {
+    "demo/mod.so": extension(
+        soname="libx.so",
+        needed=("libc.so.6", "libdep.so.1", "libz.so.1"),
+        needs={"libc.so.6": ["GLIBC_2.34", "GLIBC_2.2.5?"], "libz.so.1": ["ZLIB_1.2.9"]},
+        rpath="$ORIGIN/../x",
+        symbols={"Py_X": (False, False, None), "dlopen": (False, False, "GLIBC_2.34")},
+    ),
+    "x/libdep.so.1": make(Recipe(soname="libdep.so.1", definitions=("DEP_1",))),
+}
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_damage_is_a_violation_or_an_archive_error_and_nothing_else(tmp_path: Path, data: st.DataObject) -> None:
+    name = OLD.replace("cp310-cp310", "cp310-abi3")
+    member = bytearray(WHOLE["demo/mod.so"])
+    for at in data.draw(st.lists(st.integers(0, len(member) - 1), max_size=8)):
+        member[at] = data.draw(st.integers(0, 255))
+    wheel = native.wheel(tmp_path / name, {**WHOLE, "demo/mod.so": bytes(member)})
+    content = bytearray(wheel.read_bytes())
+    for at in data.draw(st.lists(st.integers(0, len(content) - 1), max_size=3)):
+        content[at] = data.draw(st.integers(0, 255))
+    wheel.write_bytes(content)
+    try:
+        verdict = audit(wheel)
+    except ArchiveError:
+        return
+    assert render(verdict)
+    assert json.dumps(verdict.to_json())

@@ -195,7 +195,7 @@ def _names(elf: Elf) -> tuple[int, int]:
     for segment in elf.segments:
         if segment.p_type == PT_LOAD and 0 <= address - segment.vaddr < segment.filesz:
             at = segment.offset + address - segment.vaddr
-            return at, at + tags.get(DT_STRSZ, 0)
+            return min(at, elf.size), min(at + tags.get(DT_STRSZ, 0), elf.size)
     return 0, 0
 
 
