@@ -18,6 +18,7 @@ from wainwright.inspection import Member
 from wainwright.policy import numbers
 from wainwright.wheelfile import SIGNATURES, find, read_text
 
+EXTENSION: Final = re.compile(r"\.(?:cpython-\d+\w*-[\w-]+|abi3)\.so$")  # PEP 3149, PEP 384
 LIBRARY: Final = re.compile(r"^lib[^/]*\.so(?:\.[0-9]+)*$")
 # These follow from the rest: what they say that matters is compared by itself.
 DERIVED: Final = frozenset(f".dist-info/{name}" for name in ("WHEEL", "RECORD", *SIGNATURES))
@@ -143,9 +144,13 @@ def _carried(case: Case) -> frozenset[str]:
     names = set()
     for member, elf in case.objects():
         file = member.name.rpartition("/")[2]
-        if elf.dynamic and elf.kind == ET_DYN and not member.extension and (elf.soname or LIBRARY.match(file)):
+        if elf.dynamic and elf.kind == ET_DYN and not _is_extension(member) and (elf.soname or LIBRARY.match(file)):
             names.add((elf.soname or file).rpartition("/")[2])
     return _plain(names)
+
+
+def _is_extension(member: Member) -> bool:
+    return member.extension or EXTENSION.search(member.name) is not None
 
 
 def _needed(case: Case) -> frozenset[str]:
