@@ -83,7 +83,7 @@ for suite in "$@"; do
         echo "$name: here already" >&2
         continue
     fi
-    if [ -f "$file" ] && "$engine" load -q -i "$file" >/dev/null && have "$name-bare" "$name" "$name-build"; then
+    if [ -f "$file" ] && gzip -dc "$file" | "$engine" load -q >/dev/null && have "$name-bare" "$name" "$name-build"; then
         echo "$name: loaded from $file" >&2
         continue
     fi

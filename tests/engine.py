@@ -9,6 +9,7 @@ import fcntl
 import os
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -34,14 +35,14 @@ def debian(suite: str = "bullseye", kind: str = "") -> Image:
     return Image(name=name, ref=f"wainwright/debian:{name}")
 
 
-def made(name: str, dockerfile: str) -> Image:
-    """Build an image from the text of a Dockerfile."""
+def made(name: str, dockerfile: str, files: Mapping[str, bytes] | None = None) -> Image:
+    """Build an image from the text of a Dockerfile, which may COPY these files."""
     with tempfile.TemporaryDirectory() as folder:
+        for path, data in (files or {}).items():
+            Path(folder, path).write_bytes(data)
+        Path(folder, "Dockerfile").write_text(dockerfile)
         subprocess.run(
-            [engine().program, "build", "-q", "-t", f"wainwright/test:{name}", "-f", "-", folder],
-            input=dockerfile.encode(),
-            check=True,
-            capture_output=True,
+            [engine().program, "build", "-q", "-t", f"wainwright/test:{name}", folder], check=True, capture_output=True
         )
     return Image(name=name, ref=f"wainwright/test:{name}")
 

@@ -3,7 +3,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -142,6 +145,50 @@ def test_a_library_that_only_the_build_image_has(tmp_path: Path) -> None:
     done = project.run("smoke")
     assert done.returncode == 7, done.stderr
     assert "demo/mod.so: libonly.so.1 => not found" in done.stderr
+
+
+CUDA = """
+int cudaRuntimeGetVersion(int *version);
+long PyInit_mod(void) { int version; return cudaRuntimeGetVersion(&version); }
+"""
+
+
+def cuda_runtime(folder: Path) -> bytes:
+    """Give NVIDIA's own libcudart.so.12, from its wheel on the package index."""
+    words = ["download", "--no-deps", "--only-binary=:all:", "--dest", folder, "nvidia-cuda-runtime-cu12==12.4.127"]
+    subprocess.run([sys.executable, "-m", "pip", *words], check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        return archive.read("nvidia/cuda_runtime/lib/libcudart.so.12")
+
+
+@pytest.mark.network
+def test_cuda_stays_outside_through_a_folder_link_and_must_not_be_inside(tmp_path: Path) -> None:
+    cuda = engine.made(
+        "cuda",
+        f"FROM {engine.debian('bullseye', 'build').ref}\nCOPY libcudart.so.12 /usr/local/cuda-12.4/lib64/\n"
+        "RUN ln -s libcudart.so.12 /usr/local/cuda-12.4/lib64/libcudart.so && ln -s cuda-12.4 /usr/local/cuda"
+        " && echo /usr/local/cuda/lib64 >/etc/ld.so.conf.d/cuda.conf && ldconfig\n",
+        {"libcudart.so.12": cuda_runtime(tmp_path)},
+    )
+    text = release(build="bullseye-build", smoke=["bullseye"])
+    text = text.replace(f'"{engine.debian("bullseye", "build").ref}"', f'"{cuda.ref}"')
+    text = text.replace("env = { }", 'env = { FLAGS = "-L/usr/local/cuda/lib64 -lcudart" }')
+    project = Project(tmp_path / "demo", release=text, source=CUDA)
+    project.write("release.toml", text + '\n[variants.full.libraries]\nforbid = ["libcudart*"]\n')
+    done = project.run("audit")
+    assert done.returncode == 6, done.stderr
+    assert "libcudart.so.12" in done.stderr
+    assert project.wheels == []
+    excluded = '\n[variants.full.libraries]\nforbid = ["libcudart*"]\nexclude = ["/usr/local/cuda*"]\n'
+    project.write("release.toml", text + excluded)
+    done = project.run("smoke")
+    assert done.returncode == 0, done.stderr
+    assert "build full-2_31-cp39-x86_64: unchanged" in done.stderr
+    with zipfile.ZipFile(next((project.root / "wheelhouse").glob("*/*.whl"))) as wheel:
+        assert not any("cudart" in name for name in wheel.namelist())
+    receipt = json.loads((project.root / "wheelhouse/receipts/full-2_31-cp39-x86_64.smoke.bullseye.json").read_text())
+    assert receipt["facts"]["left-to-the-user"] == ["libcudart.so.12"]
 
 
 @pytest.mark.parametrize(

@@ -193,9 +193,8 @@ def enter_container(
 ) -> Iterator[Container]:
     """Start a container of `found` for one job; it is removed, with its volumes, whatever happens.
 
-    With `cache`, a folder, it is given the downloads of earlier jobs in this image, and leaves its own there.
-
-    With WAINWRIGHT_KEEP=1 one that fails stays, and the way into it is printed. Raises WainwrightError (ENGINE) when it
+    With `cache`, a folder, it is given the downloads of earlier jobs in this image, and leaves its own there. With
+    WAINWRIGHT_KEEP=1 one that fails stays, and the way into it is printed. Raises WainwrightError (ENGINE) when it
     cannot be started.
     """
     environ = os.environ if environ is None else environ
@@ -305,9 +304,12 @@ def _client(argv: Sequence[str], **pipes: object) -> Iterator[subprocess.Popen[b
 
 def _remove(engine: Engine, name: str) -> None:
     """Remove a container by force. In a session of its own: a second Ctrl-C ends our waiting, not the removal."""
+    commands = [[engine.program, "rm", "--force", "--volumes", name]]
+    if engine.name == "podman":  # its `rm --force` waits ten seconds for a polite end first
+        commands.insert(0, [engine.program, "kill", name])
     quiet = subprocess.DEVNULL
-    words = [engine.program, "rm", "--force", "--volumes", name]
-    subprocess.Popen(words, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True).wait()
+    for words in commands:
+        subprocess.Popen(words, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True).wait()
 
 
 def _kept(engine: Engine, name: str) -> None:

@@ -47,6 +47,11 @@ _SAYINGS: Final = tuple(
             "`docker system df` says what takes the room, `docker system prune` frees what nothing uses",
         ),
         (
+            r"short-name .* did not resolve",
+            "podman wants the registry in the image's name",
+            "write docker.io/library/debian:12 for debian:12, or set unqualified-search-registries",
+        ),
+        (
             r"unauthorized|authentication required|no basic auth credentials",
             "the registry wants a login",
             "`docker login REGISTRY`; credentials stay in the engine's own store",
