@@ -40,6 +40,13 @@ def test_the_version_above_the_claim_is_named_with_its_symbols(tmp_path: Path) -
     assert found.symbols == ("dlopen", "pthread_create")
 
 
+def test_a_program_in_a_wheel_for_any_python_counts_as_well(tmp_path: Path) -> None:
+    program = extension(kind=2, interpreter="/lib64/ld-linux-x86-64.so.2", **NEW)
+    for member in ("demo/bin/tool", "demo-1.0.data/scripts/tool"):
+        verdict = judged(tmp_path, {member: program}, "demo-1.0-py3-none-manylinux_2_17_x86_64.whl")
+        assert only(verdict.violations, "symbol-version").member == member
+
+
 def test_a_linux_tag_claims_nothing(tmp_path: Path) -> None:
     verdict = judged(tmp_path, {"demo/mod.so": extension(**NEW)}, UNTAGGED)
     assert verdict.ok

@@ -6,7 +6,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import translate
 from pathlib import Path
 from typing import Final
 
@@ -22,11 +21,10 @@ from wainwright.verdict import Libraries
 HASH: Final = re.compile(r"-[0-9a-f]{8}(?:[0-9a-f]{8})*(?=[.-])|\.[0-9a-f]{8}(?=\.so)")
 # What belongs to the machine's graphics driver or to its loaders: a copy in a wheel does not fit the kernel module. The
 # versions are theirs; ANGLE's libEGL.so and Khronos' libOpenCL.so.1, which wheels rightly carry, are not among them.
-DRIVERS: Final = re.compile("|".join(map(translate, (
-    "libcuda.so*", "libcudadebugger.so*", "libnvidia-*.so*", "libnvcuvid.so*", "libnvoptix.so*", "libvulkan.so*",
-    "libGL.so.1*", "libGLX.so.0*", "libGLdispatch.so.0*", "libOpenGL.so.0*", "libEGL.so.1*", "libGLX_*.so*",
-    "libEGL_*.so*",
-))))  # fmt: skip
+DRIVERS: Final = re.compile(
+    r"lib(?:cuda|cudadebugger|nvidia-.*|nvcuvid|nvoptix|vulkan|(?:GLX|EGL)_.*)\.so.*"
+    r"|lib(?:GL|EGL)\.so\.1.*|lib(?:GLX|GLdispatch|OpenGL)\.so\.0.*"
+)
 PROJECT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 NEWEST: Final = Glibc(9999, 0)
 
@@ -135,7 +133,7 @@ class Sorter:
 
         It is a guess that spares people who publish wheels which belong together; the driver comes with no wheel.
         """
-        if DRIVERS.match(library):
+        if DRIVERS.fullmatch(library):
             return None
         found: dict[int, str] = {}
         for folder in folders:

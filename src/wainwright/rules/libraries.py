@@ -173,7 +173,7 @@ def forbidden_library(case: Case) -> Iterator[Finding]:
             continue
         names = {plain_name(base), base, *([plain_name(elf.soname), elf.soname] if elf.soname else [])}
         pattern = _first(case.terms.forbid, names, member.name)
-        if pattern is None and not any(map(DRIVERS.match, names)):
+        if pattern is None and not any(map(DRIVERS.fullmatch, names)):
             continue
         reason = pattern.reason if pattern is not None and pattern.reason else ""
         yield Finding(
