@@ -39,12 +39,17 @@ from wainwright.wanted import Wanted
 
 
 def run(pipeline: Pipeline, _: Selection) -> None:
-    """Preflight with the wheels at hand, seal, publish, verify; with --dry-run every read and no write."""
+    """Preflight with the wheels at hand, seal, publish, verify; with --dry-run every read and no write.
+
+    A tag that is sealed is first of all held to what it was sealed with.
+    """
     check_choice(pipeline)
     with pipeline.swept(), translated(), ExitStack() as stack:
         subject = Subject.of(pipeline)
         hosts = stack.enter_context(opened(pipeline, subject))
-        known = known_seal(pipeline, subject)
+        known = None if pipeline.options.reseal else known_seal(pipeline, subject)
+        if known is not None:
+            known = _sealed(pipeline, subject, hosts, pipeline.wheelhouse)
         proven, refusals = (known.files, ()) if known else examine(sealing(pipeline, subject, pipeline.wheelhouse))
         fly(pipeline, subject, hosts, files=proven, manifest=known)
         if pipeline.options.dry_run and refusals:
@@ -54,7 +59,7 @@ def run(pipeline: Pipeline, _: Selection) -> None:
             return
         dry = pipeline.options.dry_run and known is None
         wheelhouse = stack.enter_context(shadow(pipeline)) if dry else pipeline.wheelhouse
-        sealed = _sealed(pipeline, subject, hosts, wheelhouse)
+        sealed = known or _sealed(pipeline, subject, hosts, wheelhouse)
         publication = Publication(
             sites=list(_sites(pipeline, hosts, sealed, wheelhouse)),
             journal=Journal.open(None if pipeline.options.dry_run else pipeline.wheelhouse / JOURNAL, subject.tag),
@@ -68,14 +73,14 @@ def run(pipeline: Pipeline, _: Selection) -> None:
 
 
 def _sealed(pipeline: Pipeline, subject: Subject, hosts: Hosts, wheelhouse: Path) -> Manifest:
-    reseal: bool = getattr(pipeline.options, "reseal", False)
+    reseal = pipeline.options.reseal
     made = seal(
         sealing(pipeline, subject, wheelhouse),
         reseal=reseal,
         public=lambda known: tuple(_public(hosts, known)),
     )
-    verb = "would seal" if pipeline.options.dry_run else "sealed"
-    say(f"publish: {verb} {len(made.files)} files for {made.tag} at commit {made.commit[:12] or 'unknown'}")
+    verb = "would be" if pipeline.options.dry_run and known_seal(pipeline, subject) is None else "is"
+    say(f"publish: {made.tag} {verb} sealed: {len(made.files)} files, commit {made.commit[:12] or 'unknown'}")
     if reseal and not pipeline.options.dry_run:
         for name, github in hosts.githubs.items():
             _page(pipeline, github, name, made, pipeline.wheelhouse).discard()

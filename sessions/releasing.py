@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from wainwright.finding import refuse
 from wainwright.gitfiles import is_in_git
 from wainwright.gitstate import Tree
 from wainwright.journal import utc
-from wainwright.manifest import File, Manifest, read
+from wainwright.manifest import MANIFEST, File, Manifest, read
 from wainwright.planning import Job
 from wainwright.preflight import Preflight
 from wainwright.proofs import Sealing
@@ -78,15 +79,13 @@ def published(pipeline: Pipeline) -> tuple[Job, ...]:
 def is_chosen(pipeline: Pipeline, name: str) -> bool:
     """Say whether a destination is meant: `--only pypi` names the one, `--skip github` all others."""
     only = pipeline.options.only
-    skipped: tuple[str, ...] = getattr(pipeline.options, "skip", ())
-    return name not in skipped and only in {None, name}
+    return name not in pipeline.options.skip and only in {None, name}
 
 
 def check_choice(pipeline: Pipeline) -> None:
     """Raise WainwrightError (USAGE) for destinations that are not declared, and for a selection of jobs."""
     known = pipeline.release.publish
-    skipped: tuple[str, ...] = getattr(pipeline.options, "skip", ())
-    for option, names in (("--only", (pipeline.options.only,)), ("--skip", skipped)):
+    for option, names in (("--only", (pipeline.options.only,)), ("--skip", pipeline.options.skip)):
         for name in filter(None, names):
             if name not in known:
                 hint = f"the destinations are {', '.join(known) or 'none: add [publish.NAME]'}"
@@ -132,6 +131,8 @@ def shadow(pipeline: Pipeline) -> Iterator[Path]:
         for variant in pipeline.wheelhouse.iterdir() if pipeline.wheelhouse.is_dir() else ():
             if variant.is_dir() and variant.name in pipeline.release.variants:
                 (Path(folder) / variant.name).symlink_to(variant.resolve(), target_is_directory=True)
+        if (pipeline.wheelhouse / MANIFEST).exists():
+            shutil.copy2(pipeline.wheelhouse / MANIFEST, folder)
         yield Path(folder)
 
 
@@ -164,7 +165,7 @@ def command(pipeline: Pipeline, session: str) -> str:
     """Spell the command that was given, so that it can be given again."""
     options = [pipeline.options.tag or ""]
     options += ["--only", pipeline.options.only] if pipeline.options.only else []
-    for name in getattr(pipeline.options, "skip", ()):
+    for name in pipeline.options.skip:
         options += ["--skip", name]
     start = f"nox -s {session}" if "nox" in sys.modules else f"wainwright {session}"
     return f"{start} -- {' '.join(options)}"

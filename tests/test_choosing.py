@@ -9,7 +9,7 @@ import pytest
 from packaging.tags import sys_tags
 
 import releases
-from wainwright.choosing import Offer, User, choices, choose, offers, platforms, ranks, table, users, warnings
+from wainwright.choosing import Offer, User, answer, choices, choose, offers, platforms, ranks, warnings
 from wainwright.planning import Job, plan
 from wainwright.values import Glibc, Python
 
@@ -130,11 +130,9 @@ def both(tmp_path: Path) -> tuple[Job, ...]:
 
 def test_the_reduced_one_wins_for_users_of_an_old_pip(tmp_path: Path) -> None:
     planned = both(tmp_path)
-    there = offers(planned, "demo", "1.0")
-    made = choices(there, users(planned))
+    lines, warned = answer(planned, "demo", "1.0")
     what = "internal: pip takes reduced although full would run there too"
-    assert warnings(there, made) == (f"{what}, for Python 3.9 with pip 19.3, 20.2 on glibc 2.27-2.39",)
-    lines = table(made)
+    assert warned == (f"{what}, for Python 3.9 with pip 19.3, 20.2 on glibc 2.27-2.39",)
     assert "internal, Python 3.9 (x86_64), pip 20.2: reduced on glibc 2.17-2.39" in lines
     assert "internal, Python 3.9 (x86_64), pip 26.0: reduced on glibc 2.17, full on glibc 2.27-2.39" in lines
 

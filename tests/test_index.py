@@ -154,6 +154,15 @@ def test_the_page_decides_what_a_broken_upload_has_left(small: Small, tmp_path: 
     assert small.files == {NAME: wheel.path.read_bytes()}
 
 
+def test_a_file_that_was_changed_since_the_seal_is_not_uploaded(small: Small, tmp_path: Path) -> None:
+    wheel = asset(tmp_path)
+    releases.make_wheel(wheel.path, says="changed")
+    with pytest.raises(WainwrightError) as caught:
+        index(small.upload, tmp_path / "log").put(wheel)
+    assert caught.value.code is Exit.REFUSED
+    assert small.uploads == 0
+
+
 def test_bytes_that_the_index_garbled_are_a_conflict(small: Small, tmp_path: Path) -> None:
     small.faults = ["garbled"]
     it, wheel = index(small.upload, tmp_path / "log"), asset(tmp_path)

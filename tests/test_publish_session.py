@@ -73,14 +73,9 @@ def test_a_dry_run_says_all_that_it_would_do(world: Tagged, capsys: pytest.Captu
     before = sorted(path for path in world.root.rglob("*") if ".git/" not in str(path))
     go(world, dry_run=True)
     err = capsys.readouterr().err
-    for said in (
-        "would seal",
-        "page: would create a draft",
-        "internal: would upload demo-1.0",
-        "would make the release",
-    ):
-        assert said in err
-    assert "would upload SHA256SUMS" in err
+    assert "v1.0 would be sealed" in err
+    for said in ("create a draft", "upload demo-1.0", "upload SHA256SUMS", "make the release public"):
+        assert f"would {said}" in err
     assert world.writes == 1, "the probe of the index"
     after = sorted(path for path in world.root.rglob("*") if ".git/" not in str(path))
     assert [path for path in after if path not in before and "dist" not in path.parts] == []
@@ -130,7 +125,8 @@ def test_a_wheel_changed_after_the_seal_stops_it(world: Tagged) -> None:
     with pytest.raises(WainwrightError) as caught:
         go(world)
     assert caught.value.code is Exit.REFUSED
-    assert world.writes == writes + 1, "the probe of the index"
+    assert "this is not what it was sealed with" in caught.value.what
+    assert world.writes == writes
 
 
 def test_a_lost_seal_of_what_is_public_is_found_first(world: Tagged) -> None:
@@ -158,3 +154,45 @@ def test_json(world: Tagged, capsys: pytest.CaptureFixture[str]) -> None:
     (line,) = capsys.readouterr().out.splitlines()
     said = json.loads(line)
     assert {each["state"] for each in said["files"]} == {"public"}
+
+
+def rebuild(world: Tagged) -> None:
+    releases.make_wheel(world.trial.wheel("full"), says="built again")
+    world.prove()
+
+
+def test_reseal_is_refused_once_anything_is_public(world: Tagged) -> None:
+    go(world, only="internal")
+    rebuild(world)
+    before = (world.trial.wheelhouse / "manifest.json").read_bytes()
+    for dry_run in (True, False):
+        with pytest.raises(WainwrightError) as caught:
+            go(world, reseal=True, dry_run=dry_run)
+        assert caught.value.code in {Exit.REFUSED, Exit.CONFLICT}
+        assert (world.trial.wheelhouse / "manifest.json").read_bytes() == before
+
+
+def test_reseal_of_what_nobody_can_see_replaces_the_draft(world: Tagged) -> None:
+    world.index.faults = ["", *["503"] * 40]  # the first request is the probe
+    with pytest.raises(WainwrightError):
+        go(world)
+    assert len(world.github.releases) == 1, "a draft"
+    rebuild(world)
+    world.index.faults = []
+    with pytest.raises(WainwrightError) as caught:
+        go(world)
+    assert "is sealed, and this is not what it was sealed with" in caught.value.what
+    go(world, reseal=True)
+    assert world.index.files == {world.trial.wheel("full").name: world.trial.wheel("full").read_bytes()}
+    assert len(world.github.public) == len(world.github.releases) == 1
+
+
+def test_skipped_destinations_wait(world: Tagged) -> None:
+    go(world, skip=("page",))
+    assert (len(world.index.files), world.github.releases) == (1, {})
+    with pytest.raises(WainwrightError) as caught:
+        go(world, skip=("page", "internal"))
+    assert caught.value.code is Exit.NOTHING_SELECTED
+    with pytest.raises(WainwrightError) as caught:
+        go(world, skip=("pages",))
+    assert caught.value.code is Exit.USAGE

@@ -154,6 +154,13 @@ def choices(there: Mapping[str, Sequence[Offer]], people: Iterable[User]) -> tup
     return tuple(choose(user, offered, place=place) for place, offered in there.items() for user in people)
 
 
+def answer(jobs: Sequence[Job], name: str, version: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Say who gets which of the planned wheels, and what to be warned of: the lines of a table, and the warnings."""
+    there = offers(jobs, name, version)
+    made = choices(there, users(jobs))
+    return table(made), warnings(there, made)
+
+
 def table(made: Iterable[Choice]) -> tuple[str, ...]:
     """Give a line for each place, Python and pip: `pypi, Python 3.10, pip 20.2: reduced on glibc 2.17-2.39`."""
     lines = []

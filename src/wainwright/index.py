@@ -17,6 +17,7 @@ from wainwright.errors import Exit, WainwrightError
 from wainwright.indexpages import TRIES, Pages, wait
 from wainwright.release import Destination as Declared
 from wainwright.run import Run
+from wainwright.sealedfile import as_sealed
 from wainwright.simplepage import Listed
 from wainwright.uploading import Twine, Upload
 
@@ -69,6 +70,8 @@ class Index:
                 self.pause(wait(attempt))
             if self._has(asset, self.pages.read()):
                 return
+            for _ in as_sealed(asset):  # the whole of it, just before: twine takes what lies there
+                pass
             done = self.twine.upload(asset.path)
             if done.ok or self._has(asset, self.pages.read()):
                 return
