@@ -13,7 +13,7 @@ from typing import Any, Final
 from wainwright.engines import Engine, platform_of
 from wainwright.errors import Exit, WainwrightError
 from wainwright.pins import Lock, Pin
-from wainwright.refusals import refusal
+from wainwright.refusals import refusal, saying
 from wainwright.release import Image
 
 RECIPE: Final = "wainwright.dockerfile"  # a label: the sha256 of the Dockerfile that an image was built from
@@ -144,15 +144,14 @@ def build(
             "there is no such Dockerfile", code=Exit.ENGINE, where=f"{where}.dockerfile: {image.dockerfile}"
         )
     tell(f"{image.name}: building {ref} from {image.dockerfile.name} for {platform_of(arch)}")
-    done = engine.run(
-        [
-            *(engine.program, "build", f"--platform={platform_of(arch)}", f"--tag={ref}", "--force-rm"),
-            *(f"--file={image.dockerfile}", f"--label={RECIPE}={recipe_of(image.dockerfile)}"),
-            *(["--no-cache", "--pull"] if fresh else []),
-            str(image.dockerfile.parent),
-        ],
-        log=log,
-    )
+    words = [
+        *(engine.program, "build", f"--platform={platform_of(arch)}", f"--tag={ref}", "--force-rm"),
+        *(f"--file={image.dockerfile}", f"--label={RECIPE}={recipe_of(image.dockerfile)}"),
+        str(image.dockerfile.parent),
+    ]
+    done = engine.run([*words, "--no-cache", "--pull"] if fresh else words, log=log)
+    if fresh and not done.ok and saying(done.tail):  # what it stands on may be in no registry: an image built here
+        done = engine.run([*words, "--no-cache"], log=log)
     if not done.ok:
         raise refusal(f"{image.dockerfile.name} does not build", done.tail, ending=done.ending, where=where)
     return _fitting(engine, image, arch)

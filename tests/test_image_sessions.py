@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import engine
+from projects import RELEASE, Project
+from registry import registry
+from test_loading import NEW
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with registry(tmp_path_factory.mktemp("registry")) as place:
+        yield place
+    for image in engine.engine().ask("images", "--quiet", "--filter", f"reference={place}/*").stdout.split():
+        engine.engine().ask("rmi", "--force", image)
+
+
+def project(folder: Path, tables: str, *, build: str = "zig", smoke: str = "host", python: str = "3.11") -> Project:
+    text = RELEASE.replace("[images.zig]", f"{tables}\n[images.zig]")
+    text = text.replace('source = "."', f'source = "."\npython = ["{python}"]')
+    text = text.replace('image = "zig"', f'image = "{build}"').replace('smoke = ["host"]', f'smoke = ["{smoke}"]')
+    return Project(folder, release=text)
+
+
+def with_dockerfile(folder: Path, address: str, name: str) -> Project:
+    table = f'[images.base]\ndockerfile = "base.Dockerfile"\nref = "{address}/{name}:v1"\n'
+    made = project(folder, table, build="base", smoke="base", python="3.9")
+    made.edit("[variants.full.smoke]", '[variants.full.smoke]\nimages = ["host"]')
+    made.write("base.Dockerfile", f"FROM {engine.debian('bullseye', 'build').ref}\n")
+    return made
+
+
+def test_images_are_built_pinned_pushed_and_held_to_their_pin(address: str, tmp_path: Path) -> None:
+    demo = with_dockerfile(tmp_path / "demo", address, "held")
+    would = demo.run("images", "--", "--dry-run")
+    assert f"would build {address}/held:v1" in would.stderr
+    assert not (demo.root / "release.lock").exists()
+    done = demo.run("images", "--", "--push", "--json")
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(done.stdout)["images"]
+    lock = (demo.root / "release.lock").read_text()
+    assert row["digest"] in lock
+    assert demo.run("images").returncode == 0
+    assert (demo.root / "release.lock").read_text() == lock
+    built = demo.run("build")
+    assert built.returncode == 0, built.stderr
+    receipt = json.loads((demo.root / "wheelhouse/receipts/full-2_17-cp39-x86_64.build.json").read_text())
+    assert receipt["facts"]["image"] == row["digest"]
+
+    demo.write("base.Dockerfile", f"FROM {engine.debian('bullseye', 'build').ref}\nENV ADDED=1\n")
+    engine.engine().ask("rmi", "--force", f"{address}/held:v1")
+    stopped = demo.run("images", "--", "--update")
+    assert stopped.returncode == 0, stopped.stderr
+    demo.write("release.lock", lock)
+    stopped = demo.run("build")
+    assert stopped.returncode == 4, stopped.stderr
+    assert f"release.lock pins {row['digest']}" in stopped.stderr
+    assert f"{address}/held:v1 is now sha256:" in stopped.stderr
+
+
+def test_an_image_that_there_is_not_is_named(address: str, tmp_path: Path) -> None:
+    demo = with_dockerfile(tmp_path / "demo", address, "unknown")
+    done = demo.run("images", "--", "bases")
+    assert done.returncode == 3, done.stderr
+    assert "did you mean base?" in done.stderr
+
+
+def test_every_image_that_cannot_be_had_is_named_at_once(tmp_path: Path) -> None:
+    tables = '[images.one]\nref = "localhost:1/one:v1"\n[images.two]\ndockerfile = "two.Dockerfile"\n'
+    demo = project(tmp_path / "demo", tables)
+    demo.write("two.Dockerfile", f"FROM {engine.debian('bullseye', 'bare').ref}\nRUN echo it broke && exit 9\n")
+    done = demo.run("images")
+    assert done.returncode == 4, done.stderr
+    for word in ("images.one", "cannot be reached", "images.two", "two.Dockerfile does not build", "it broke"):
+        assert word in done.stderr
+
+
+def test_compat_says_which_images_a_wheel_does_not_load_in_and_why(tmp_path: Path) -> None:
+    tables = f'[images.old]\nref = "{engine.debian("bullseye", "bare").ref}"\n'
+    tables += f'[images.new]\nref = "{engine.debian("bookworm", "bare").ref}"\n'
+    # The source asks for glibc 2.36, and is built for it.
+    demo = project(tmp_path / "demo", tables)
+    demo.edit("2.17", "2.36")
+    demo.write("mod.c", NEW)
+    done = demo.run("compat")
+    assert done.returncode == 0, done.stderr
+    assert "glibc 2.31   does not" in done.stdout
+    assert "version `GLIBC_2.36' not found (required by demo/mod.so)" in done.stdout
+    assert "glibc 2.36   loads" in done.stdout
+    done = demo.run("compat", "--", "old", engine.debian("bookworm", "bare").ref or "", "--json")
+    table = json.loads(done.stdout)
+    assert [(row["image"], row["loads"]) for row in table["wheels"]] == [
+        ("old", False),
+        (engine.debian("bookworm", "bare").ref, True),
+    ]
+    assert table["images"]["old"]["libstdc++"] == "6.0.28"
+    assert "| does not | `demo/mod.so: " in (demo.root / "wheelhouse/compat.md").read_text()
+
+
+def test_the_doctor_names_each_lack_with_what_mends_it(tmp_path: Path) -> None:
+    tables = (
+        f'[images.here]\nref = "{engine.debian("bullseye", "bare").ref}"\n[images.away]\nref = "localhost:1/x:v1"\n'
+    )
+    tables += '[publish.page]\nrepository = "owner/name"\n'
+    demo = project(tmp_path / "demo", tables, build="here", smoke="away", python="3.9")
+    demo.edit("2.17", "2.31")
+    done = demo.run("doctor", "--", "--json")
+    assert done.returncode == 1, done.stderr
+    findings = {(row["subject"], row["state"]): row for row in json.loads(done.stdout)["findings"]}
+    assert ("engine", "right") in findings
+    assert "Python 3.9 is not in the image" in findings["images.here", "lacking"]["what"]
+    assert findings["images.away", "lacking"]["mend"] == "nox -s images -- away"
+    assert ("git", "right") in findings
+    assert "LACKS" in demo.run("doctor").stdout
