@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -196,3 +199,36 @@ def test_skipped_destinations_wait(world: Tagged) -> None:
     with pytest.raises(WainwrightError) as caught:
         go(world, skip=("pages",))
     assert caught.value.code is Exit.USAGE
+
+
+PROGRAM = """
+from pathlib import Path
+from wainwright import config
+from wainwright.sessions import publish
+from wainwright.sessions.graph import Selection
+from wainwright.sessions.options import Options
+from wainwright.sessions.pipeline import Pipeline
+config.LATER = {}
+publish.run(Pipeline(release=config.load(Path("release.toml")), options=Options(words=("v1.0",))), Selection())
+"""
+
+
+@pytest.mark.parametrize("step", [1, 4, 7, 9])
+def test_killed_at_any_step_the_next_run_finishes(world: Tagged, step: int) -> None:
+    """The step is the number of the write, to the index or to GitHub, after which the process is killed for good."""
+    process = subprocess.Popen([sys.executable, "-c", PROGRAM], cwd=world.root, stderr=subprocess.DEVNULL)
+    try:
+        while process.poll() is None and world.writes < step:
+            time.sleep(0.005)
+    finally:
+        process.kill()
+        process.wait()
+    assert not world.github.public or len(world.index.files) == 1
+    go(world)
+    wheel = world.trial.wheel("full")
+    assert world.index.files == {wheel.name: wheel.read_bytes()}
+    (public,) = world.github.public
+    assert len(world.github.contents(public["id"])) == 8
+    assert len(world.github.releases) == 1
+    assert world.github.violations == []
+    assert not any(path.name.startswith(".tmp") for path in world.trial.wheelhouse.rglob("*"))
