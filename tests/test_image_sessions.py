@@ -95,7 +95,7 @@ def test_compat_says_which_images_a_wheel_does_not_load_in_and_why(tmp_path: Pat
     assert "version `GLIBC_2.36' not found (required by demo/mod.so)" in done.stdout
     assert "glibc 2.36   loads" in done.stdout
     done = demo.run("compat", "--", "old", engine.debian("bookworm", "bare").ref or "", "--json")
-    table = json.loads(done.stdout)
+    table = json.loads(done.stdout.splitlines()[-1])
     assert [(row["image"], row["loads"]) for row in table["wheels"]] == [
         ("old", False),
         (engine.debian("bookworm", "bare").ref, True),
