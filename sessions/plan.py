@@ -1,10 +1,11 @@
-"""plan: every job that release.toml expands to; nothing is run."""
+"""plan: every job that release.toml expands to, and which user gets which wheel; nothing is run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from wainwright.choosing import answer
 from wainwright.planning import Job
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.pipeline import Pipeline, tell
@@ -15,9 +16,13 @@ def run(pipeline: Pipeline, selection: Selection) -> None:
     """Print the plan: for people a block a job, with `--json` one object."""
     name, version = identify(pipeline.release.project.source)
     version = pipeline.version or version
-    rows = [_row(job, name or "*", version) for job in pipeline.jobs(selection)]
+    jobs = pipeline.jobs(selection)
+    rows = [_row(job, name or "*", version) for job in jobs]
+    who, warnings = (
+        answer(jobs, name or "unnamed", version or "0") if any(job.destinations for job in jobs) else ((), ())
+    )
     if pipeline.options.json:
-        tell({"version": 1, "jobs": rows})
+        tell({"version": 1, "jobs": rows, "who-gets-which": list(who), "warnings": list(warnings)})
         return
     for row in rows:
         print(row["id"])
@@ -25,6 +30,9 @@ def run(pipeline: Pipeline, selection: Selection) -> None:
             value = row[key]
             print(f"  {key:<13}{value if isinstance(value, str) else ', '.join(value) or '-'}")
     print(f"{len(rows)} job{'s' if len(rows) != 1 else ''}")
+    for title, lines in (("who gets which wheel", who), ("warnings", warnings)):
+        if lines:
+            print(f"\n{title}:", *(f"  {line}" for line in lines), sep="\n")
 
 
 def _row(job: Job, name: str, version: str | None) -> Mapping[str, Any]:

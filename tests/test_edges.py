@@ -88,6 +88,26 @@ def test_tox_and_the_command_line_print_the_same_plan(project: Project) -> None:
     assert json.loads(plan) == json.loads(project.run("plan", "--json").stdout)
 
 
+def test_the_plan_says_who_gets_a_reduced_wheel(project: Project) -> None:
+    project.edit("[backends.cpu]", "[backends.cpu]\n[backends.cuda]")
+    project.edit('backends = ["cpu"]\n', 'backends = ["cpu", "cuda"]\npublish = ["pypi"]\n')
+    more = """
+        [targets."2.27"]
+        image = "zig"
+        smoke = ["host"]
+        [variants.small]
+        backends = ["cpu"]
+        glibc = ["2.27"]
+        publish = ["pypi"]
+        [publish.pypi]
+        repository = "pypi"
+    """
+    project.write("release.toml", (project.root / "release.toml").read_text() + more)
+    told = project.run("plan").stdout
+    assert "full on glibc 2.17, small on glibc 2.27-2.39" in told
+    assert "pip takes small although full would run there too" in told
+
+
 def test_an_unknown_session_is_an_error_with_the_nearest(project: Project) -> None:
     done = project.run("audit_2_71")
     assert done.returncode == 2
