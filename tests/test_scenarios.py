@@ -127,6 +127,25 @@ def test_openmp_grafted_left_out_and_kept_by_name_are_told_apart(tmp_path: Path)
     assert "build full-2_31-cp39-x86_64: unchanged" in done.stderr
 
 
+def test_an_absent_driver_hides_no_other_library(tmp_path: Path) -> None:
+    """Images for CUDA have a stub to link with, and no driver: the loader must go on to libgomp all the same."""
+    stub = engine.made(
+        "driver",
+        f"FROM {engine.debian('bullseye', 'build').ref}\nRUN mkdir /stubs && echo 'int cuInit(int x) {{ return x; }}'"
+        " >/tmp/cuda.c && cc -shared -fPIC /tmp/cuda.c -o /stubs/libcuda.so -Wl,-soname,libcuda.so.1\n",
+    )
+    text = release(build="bullseye-build", smoke=["bullseye"])
+    text = text.replace(f'"{engine.debian("bullseye", "build").ref}"', f'"{stub.ref}"')
+    text = text.replace("env = { }", 'env = { FLAGS = "-L/stubs -lcuda -fopenmp" }')
+    text += '\n[variants.full.libraries]\nexclude = ["libcuda.so.1"]\n'
+    source = OPENMP.replace("{ return", "{ return cuInit(0) ? 0 :").replace("void *Py", "int cuInit(int);\nvoid *Py")
+    done = Project(tmp_path / "demo", release=text, source=source).run("smoke")
+    assert done.returncode == 0, done.stderr
+    (wheel,) = (tmp_path / "demo" / "wheelhouse").glob("full/*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        assert any("libgomp-" in name for name in archive.namelist())
+
+
 def test_a_library_that_only_the_build_image_has(tmp_path: Path) -> None:
     only = engine.made(
         "only-here",

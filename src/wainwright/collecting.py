@@ -33,8 +33,12 @@ LOADERS: Final[Mapping[str, str]] = {
     "loongarch64": "/lib64/ld-linux-loongarch-lp64d.so.1",
 }
 
-# Asks the loader about each file, in one go: its answers are `name => path (address)` and `name => not found`.
-LIST: Final = 'loader=$1; shift; for file; do printf "file %s\\n" "$file"; "$loader" --list "$file" 2>&1 || true; done'
+# Asks the loader about each file, in one go: its answers are `name => path (address)` and `name => not found`. As ldd
+# asks it: `ld.so --list` ends at the first library that is absent, and no build image has the driver's libcuda.so.1.
+LIST: Final = (
+    'loader=$1; shift; for file; do printf "file %s\\n" "$file";'
+    ' LD_TRACE_LOADED_OBJECTS=1 "$loader" "$file" 2>&1 || true; done'
+)
 
 # For each path: where its links end, which package of the distribution owns it, and what that says of its licence.
 WHENCE: Final = r"""
@@ -123,7 +127,7 @@ def _ask_loader(place: Place, arch: str, files: Sequence[str], log: Path) -> tup
 
 
 def parse_loader(text: str) -> Iterator[Loaded]:
-    """Read what `ld.so --list` printed for each file of LIST."""
+    """Read what the loader said of each file of LIST."""
     file = ""
     for line in text.splitlines():
         if line.startswith("file "):
