@@ -174,7 +174,14 @@ long PyInit_mod(void) { int version; return cudaRuntimeGetVersion(&version); }
 
 def cuda_runtime(folder: Path) -> bytes:
     """Give NVIDIA's own libcudart.so.12, from its wheel on the package index."""
-    words = ["download", "--no-deps", "--only-binary=:all:", "--dest", folder, "nvidia-cuda-runtime-cu12==12.4.127"]
+    words = [
+        "download",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--dest",
+        str(folder),
+        "nvidia-cuda-runtime-cu12==12.4.127",
+    ]
     subprocess.run([sys.executable, "-m", "pip", *words], check=True, capture_output=True)
     (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
