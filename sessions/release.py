@@ -5,6 +5,7 @@ from __future__ import annotations
 from wainwright.manifest import read
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.pipeline import Pipeline, say
+from wainwright.sessions.releasing import is_chosen
 
 
 def run(pipeline: Pipeline, _: Selection) -> None:
@@ -15,4 +16,8 @@ def run(pipeline: Pipeline, _: Selection) -> None:
         say(f"release: {tag} was only looked at: nothing was written")
         return
     places = sorted({place for file in manifest.files for place in file.destinations})
-    say(f"release: {tag} is complete: {len(manifest.wheels)} wheels for {', '.join(places)}")
+    done = [place for place in places if is_chosen(pipeline, place)]
+    left = [place for place in places if place not in done]
+    say(f"release: {tag} is complete: {len(manifest.wheels)} wheels for {', '.join(done)}")
+    if left:
+        say(f"release: left out this time: {', '.join(left)}")

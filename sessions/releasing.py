@@ -20,7 +20,7 @@ from wainwright.journal import utc
 from wainwright.manifest import MANIFEST, File, Manifest, read
 from wainwright.planning import Job
 from wainwright.preflight import Preflight
-from wainwright.proofs import Sealing
+from wainwright.proofs import SDISTS, Sealing
 from wainwright.release import Directory
 from wainwright.sessions.pipeline import Pipeline
 from wainwright.sites import Hosts, connected
@@ -121,6 +121,7 @@ def sealing(pipeline: Pipeline, subject: Subject, wheelhouse: Path) -> Sealing:
         commit=subject.commit,
         now=utc(),
         tools={name: installed(name) for name in TOOLS},
+        tracked=subject.tree.tracked(subject.commit) if subject.tree and subject.commit else {},
     )
 
 
@@ -129,7 +130,7 @@ def shadow(pipeline: Pipeline) -> Iterator[Path]:
     """Give a wheelhouse that a dry run may write to: the wheels are the real ones, all else is gone afterwards."""
     with TemporaryDirectory(prefix="wainwright-dry-run-") as folder:
         for variant in pipeline.wheelhouse.iterdir() if pipeline.wheelhouse.is_dir() else ():
-            if variant.is_dir() and variant.name in pipeline.release.variants:
+            if variant.is_dir() and variant.name in {*pipeline.release.variants, SDISTS}:
                 (Path(folder) / variant.name).symlink_to(variant.resolve(), target_is_directory=True)
         if (pipeline.wheelhouse / MANIFEST).exists():
             shutil.copy2(pipeline.wheelhouse / MANIFEST, folder)

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import subprocess
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -288,3 +291,50 @@ def test_examining_writes_nothing(trial: Trial) -> None:
     files, lines = examine(trial.sealing())
     assert (len(files), lines) == (2, ())
     assert sorted(trial.wheelhouse.rglob("*")) == before
+
+
+def make_sdist(trial: Trial, *, version: str = "1.0", source: bytes = b"code\n") -> Path:
+    path = trial.wheelhouse / "sdist" / "demo-1.0.tar.gz"
+    path.parent.mkdir(exist_ok=True)
+    info = f"Metadata-Version: 2.1\nName: demo\nVersion: {version}\n".encode()
+    with tarfile.open(path, "w:gz") as archive:
+        for name, data in {"PKG-INFO": info, "demo.py": source, "setup.cfg": b"[egg_info]\n"}.items():
+            member = tarfile.TarInfo(f"demo-1.0/{name}")
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return path
+
+
+def tracked(tmp_path: Path) -> dict[str, str]:
+    file = tmp_path / "blob"
+    file.write_bytes(b"code\n")
+    done = subprocess.run(["git", "hash-object", str(file)], capture_output=True, text=True, check=True)
+    return {"demo.py": done.stdout.strip(), "setup.cfg": "0" * 40}
+
+
+def test_the_tags_own_sdist_is_sealed_along_and_goes_last(trial: Trial, tmp_path: Path) -> None:
+    make_sdist(trial)
+    made = sealed(trial.sealing(tracked=tracked(tmp_path)))
+    assert [file.kind for file in made.bound_for("internal")] == ["wheel", "sdist"]
+    assert made.bound_for("page")[-1].name == "demo-1.0.tar.gz"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"source": b"other\n"}, "demo.py in it is not the tagged one"),
+        ({"version": "1.1"}, "its PKG-INFO has version 1.1"),
+    ],
+)
+def test_an_sdist_of_something_else_is_refused(trial: Trial, tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    make_sdist(trial, **change)
+    (line,) = refusals(trial.sealing(tracked=tracked(tmp_path)))
+    assert said in line
+
+
+def test_a_broken_sdist_is_refused_and_a_stale_one_is_not_seen(trial: Trial) -> None:
+    path = make_sdist(trial)
+    path.rename(path.with_name("demo-0.9.tar.gz"))
+    assert all(file.kind != "sdist" for file in examine(trial.sealing())[0])
+    path.write_bytes(b"nothing")
+    assert "it cannot be read" in refusals(trial.sealing())[0]

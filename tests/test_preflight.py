@@ -349,3 +349,11 @@ def test_findings_of_one_kind_keep_their_code() -> None:
         assert caught.value.code is code
         assert len(caught.value.details) == len(findings)
     refuse([], "v1.0 can be published")
+
+
+def test_what_a_commit_has(world: World) -> None:
+    tree = Tree(folder=world.root, run=run)
+    commit = tree.commit_of("v1.0")
+    assert commit is not None
+    blob = git(world.root, "rev-parse", "v1.0:release.toml")
+    assert tree.tracked(commit)["release.toml"] == blob

@@ -32,6 +32,12 @@ class Tree:
         """Give the commit that a tag here points to, through annotated tags."""
         return self._one("rev-parse", "--verify", "--quiet", f"refs/tags/{tag}^{{commit}}")
 
+    def tracked(self, commit: str) -> Mapping[str, str]:
+        """Give the blob id of every file of a commit, by its path below this folder."""
+        listed = self._git("ls-tree", "-r", "-z", commit).stdout
+        rows = (line.partition("\t") for line in listed.split("\0") if line)
+        return {path: facts.split()[2] for facts, _, path in rows}
+
     def remote(self) -> str | None:
         """Name the remote that a release goes to: the branch's own, else origin, else the only one."""
         names = self._git("remote").stdout.split()

@@ -11,7 +11,7 @@ from typing import Final
 
 import requests
 
-from wainwright.credentials import Account
+from wainwright.credentials import Account, variable
 from wainwright.errors import Exit, WainwrightError
 from wainwright.simplepage import ACCEPT, Listed, PageError, origin, parse, roots
 
@@ -86,12 +86,14 @@ class Pages:
 
     def unauthorised(self, status: int | None, url: str, details: tuple[str, ...] = ()) -> WainwrightError:
         said = f" ({status})" if status else ""
+        name = self.where.rpartition(".")[2]
         whence = f"the password is from {self.account.source}" if self.account.password else "there is no password"
         return self.error(
             f"{url} does not let {self.account.username or 'a nameless user'} in{said}: {whence}",
             Exit.NOT_AUTHORISED,
             details=details,
-            hint="set TWINE_USERNAME and TWINE_PASSWORD (a token's user is __token__), ~/.pypirc or the keyring",
+            hint=f"set {variable('TWINE_USERNAME', name)} and {variable('TWINE_PASSWORD', name)} (a token's user is "
+            "__token__; without the last part for the only index), ~/.pypirc or the keyring",
         )
 
     def error(self, what: str, code: Exit, *, details: tuple[str, ...] = (), hint: str = "") -> WainwrightError:

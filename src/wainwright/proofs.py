@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
@@ -15,7 +15,10 @@ from wainwright.archive import Archive, ArchiveError
 from wainwright.manifest import File
 from wainwright.planning import Job
 from wainwright.receipts import Artifact, Receipt, Receipts
+from wainwright.sdistproof import objections
 from wainwright.wheelfile import Metadata, parse_wheel_name, read_dist_info
+
+SDISTS: Final = "sdist"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +26,7 @@ class Sealing:
     """What is to be sealed: the whole plan, never a part of it.
 
     `inputs` holds, by (job, stage, image), the digest that a receipt must have been made of to be fresh; a receipt
-    without an entry is held against its predecessor alone. `now` is an ISO time.
+    without an entry is held against its predecessor alone. `now` is an ISO time, `tracked` git's blob ids by path.
     """
 
     jobs: tuple[Job, ...]
@@ -37,6 +40,7 @@ class Sealing:
     inputs: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     source: Mapping[str, Any] = field(default_factory=dict)
     tools: Mapping[str, str] = field(default_factory=dict)
+    tracked: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def published(self) -> tuple[Job, ...]:
@@ -51,10 +55,38 @@ def examine(sealing: Sealing) -> tuple[tuple[File, ...], tuple[str, ...]]:
         file, lines = _examine_job(sealing, job)
         refusals += [f"job {job.id}: {line}" for line in lines]
         files += [file] if file else []
+    sdist, lines = _sdist(sealing)
+    refusals += [f"{SDISTS}/{_sdist_name(sealing)}: {line}" for line in lines]
+    files += [sdist] if sdist else []
     if not sealing.published:
         refusals.append("no variant names a destination: add publish = […] to one")
     refusals += _clashes(files)
     return tuple(files), tuple(refusals)
+
+
+def _sdist_name(sealing: Sealing) -> str:
+    return f"{canonicalize_name(sealing.name).replace('-', '_')}-{sealing.version}.tar.gz"
+
+
+def _sdist(sealing: Sealing) -> tuple[File | None, list[str]]:
+    """Take `wheelhouse/sdist/NAME-VERSION.tar.gz` along, by this very name, to wherever a wheel goes."""
+    path = sealing.wheelhouse / SDISTS / _sdist_name(sealing)
+    if not path.is_file():
+        return None, []
+    made = Artifact.of(path)
+    places = dict.fromkeys(place.name for job in sealing.published for place in job.destinations)
+    file = File(
+        name=path.name,
+        path=f"{SDISTS}/{path.name}",
+        size=made.size,
+        sha256=made.sha256,
+        kind="sdist",
+        job="",
+        variant="",
+        destinations=tuple(places),
+    )
+    against = objections(path, name=sealing.name, version=sealing.version, tracked=sealing.tracked)
+    return file, list(against)
 
 
 def _examine_job(sealing: Sealing, job: Job) -> tuple[File | None, list[str]]:

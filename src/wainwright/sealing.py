@@ -94,7 +94,7 @@ def _extracts(sealing: Sealing, files: Sequence[File]) -> Iterator[File]:
     for file in files:
         places = tuple(name for name in file.destinations if name in pages)
         indexed = tuple(name for name in places if pages[name].index)
-        if not places:
+        if not places or file.kind != "wheel":
             continue
         for name, data in _carried(sealing.wheelhouse / file.path):
             if name != "METADATA":
