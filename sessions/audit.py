@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Final
 
 from wainwright.audit import audit
 from wainwright.collecting import read_libraries
@@ -26,6 +26,9 @@ from wainwright.sessions.pipeline import Pipeline
 from wainwright.sessions.stage import Outcome, Piece, carry_out
 from wainwright.terms import Outside
 from wainwright.verdict import Verdict
+
+# What a graft or a retag sets right.
+MENDED: Final = frozenset({"bundle", "missing-library", "tag-mismatch"})
 
 
 def run(pipeline: Pipeline, selection: Selection) -> None:
@@ -77,8 +80,9 @@ def _audit(pipeline: Pipeline, job: Job, wheel: Path, names: Names, log: Path) -
     before = audit(wheel, claim=job.glibc, terms=job.terms, libraries=libraries)
     pipeline.wheelhouse.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".tmp-audit-", dir=pipeline.wheelhouse) as temporary:
+        _hopeful(job, before)
         result, grafted = _prepare(job, wheel, Path(temporary), before, libraries, pipeline.run, log)
-        verdict = audit(result, terms=job.terms, libraries=libraries)
+        verdict = audit(result, terms=job.terms, libraries=libraries, original=wheel)
         _hold(job, verdict, before)
         names.take(job, result.name)
         folder.mkdir(exist_ok=True)
@@ -113,15 +117,24 @@ def _prepare(
     return retag(source, folder, platforms=platforms, local_version=job.variant.local_version), grafted
 
 
+def _hopeful(job: Job, before: Verdict) -> None:
+    """Raise WainwrightError (AUDIT) with the report on a wheel that no graft and no retag will mend."""
+    if job.variant.audit.mode != "check" and any(found.rule not in MENDED for found in before.violations):
+        raise _fell_short(job, f"{before.wheel} cannot keep the claim of glibc {job.glibc}", before, before)
+
+
 def _hold(job: Job, verdict: Verdict, before: Verdict) -> None:
     """Raise WainwrightError (AUDIT) with the whole report when a wheel does not keep the claim of its target."""
     promised = set(job.glibc.platforms(job.arch))
-    if verdict.ok and set(verdict.claimed) == promised:
-        return
-    what = f"{verdict.wheel} does not keep its claim of glibc {job.glibc}"
-    if verdict.ok:
-        what = f"{verdict.wheel} claims {', '.join(sorted(verdict.claimed)) or 'nothing'}, not {', '.join(promised)}"
-    raise WainwrightError(
+    if not verdict.ok:
+        raise _fell_short(job, f"{verdict.wheel} does not keep its claim of glibc {job.glibc}", verdict, before)
+    if set(verdict.claimed) != promised:
+        claims = ", ".join(sorted(verdict.claimed)) or "nothing"
+        raise _fell_short(job, f"{verdict.wheel} claims {claims}, not {', '.join(sorted(promised))}", verdict, before)
+
+
+def _fell_short(job: Job, what: str, verdict: Verdict, before: Verdict) -> WainwrightError:
+    return WainwrightError(
         what,
         code=Exit.AUDIT,
         where=f"job {job.id}",
