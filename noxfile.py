@@ -45,3 +45,13 @@ def bench(session: nox.Session) -> None:
     """Race against auditwheel, wheel and cp on real wheels; -- --quick for three of them, -- --help for the rest."""
     session.install(".", *nox.project.dependency_groups(PYPROJECT, "bench"))
     session.run("python", "benchmarks/bench.py", *session.posargs)
+
+
+@nox.session(default=False)
+def fuzz(session: nox.Session) -> None:
+    """Fuzz each reader and the whole audit, guided by coverage: a minute each; -- -runs=1000000 for a long run."""
+    session.install("-e.", *nox.project.dependency_groups(PYPROJECT, "fuzz"))
+    bounds = ("-timeout=10", "-rss_limit_mb=2048", "-max_len=65536")  # a hang or a bomb is a finding, too
+    for target in ("elf", "archive", "record", "wheel"):
+        options = session.posargs or ["-max_total_time=60"]
+        session.run("python", f"tests/fuzz/fuzz_{target}.py", *bounds, *options)
