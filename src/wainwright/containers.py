@@ -247,7 +247,10 @@ def _started(
     ]
     with (
         tempfile.TemporaryFile() as said,
-        _client(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said) as client,
+        tempfile.TemporaryDirectory(
+            ignore_cleanup_errors=True
+        ) as scratch,  # podman leaves a file `oom` where it stands
+        _client(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, cwd=scratch) as client,
     ):
         assert client.stdout is not None  # noqa: S101 - asked for above
         try:
@@ -286,9 +289,9 @@ def _raise_start(image: Image, lines: Sequence[str]) -> NoReturn:
 
 
 @contextmanager
-def _client(argv: Sequence[str], **pipes: object) -> Iterator[subprocess.Popen[bytes]]:
+def _client(argv: Sequence[str], **options: object) -> Iterator[subprocess.Popen[bytes]]:
     """Run the engine's client beside us, out of reach of the terminal's Ctrl-C, and end it when the block ends."""
-    client: subprocess.Popen[bytes] = subprocess.Popen(argv, start_new_session=True, **pipes)  # type: ignore[call-overload]
+    client: subprocess.Popen[bytes] = subprocess.Popen(argv, start_new_session=True, **options)  # type: ignore[call-overload]
     try:
         yield client
     except BaseException:
