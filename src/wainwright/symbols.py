@@ -10,7 +10,7 @@ from itertools import chain, repeat
 from typing import Final, NamedTuple
 
 from wainwright.elf import Elf
-from wainwright.elfbytes import ElfBytes, ElfError
+from wainwright.elfbytes import ElfBytes, ElfError, Sliced
 from wainwright.elfdynamic import Strings, read_definitions
 
 __all__ = ["Symbol", "read_symbols"]
@@ -34,6 +34,7 @@ WIDE_HASHES: Final = {(22, 64), (0x9026, 64)}  # s390x and Alpha: DT_HASH is of 
 NO_NEED: Final[tuple[str | None, str | None]] = (None, None)
 MAX_SYMBOLS: Final = 1 << 24
 MAX_NAME: Final = 1 << 16  # C++ and Rust mangle thousands of characters into one
+CHAIN: Final = 1 << 12  # read of a chain of DT_GNU_HASH at a time, in bytes; nearly all have a few words
 NAMES_SLACK: Final = 1 << 20
 
 
@@ -52,7 +53,7 @@ class Symbol(NamedTuple):
 
 
 def read_symbols(
-    data: bytes | memoryview, elf: Elf, *, undefined_only: bool = False, versions: frozenset[str] | None = None
+    data: bytes | memoryview | Sliced, elf: Elf, *, undefined_only: bool = False, versions: frozenset[str] | None = None
 ) -> tuple[Symbol, ...]:
     """Read the global symbols of DT_SYMTAB with their versions; raises ElfError for tables that cannot be followed.
 
@@ -106,7 +107,7 @@ class _Names:
 
     def __init__(self, source: ElfBytes, tags: dict[int, int], *, lenient: bool) -> None:
         begin, end = Strings(source, tags).bounds()
-        self._table = source.view[begin:end].tobytes()
+        self._table = bytes(source.view[begin:end])
         self._known: dict[int, str] = {}
         self._left = 4 * len(self._table) + NAMES_SLACK  # linkers let a name be another's tail
         self._lenient = lenient
@@ -164,8 +165,10 @@ def _gnu_count(source: ElfBytes, address: int) -> int:
     if last < max(first, 1):
         return 0
     begin = at + 4 * buckets + 4 * (last - first)
-    for (value,) in word.iter_unpack(source.view[begin : begin + max(0, end - begin) // 4 * 4]):
-        last += 1
-        if value & 1:
-            return last
+    while begin + 4 <= end:
+        for (value,) in word.iter_unpack(source.view[begin : begin + min(CHAIN, (end - begin) // 4 * 4)]):
+            last += 1
+            if value & 1:
+                return last
+        begin += CHAIN
     raise ElfError("a chain of the GNU hash table has no end")
