@@ -114,7 +114,7 @@ def _entered(pipeline: Pipeline, job: Job, standing: Standing) -> Iterator[Place
             where=f"variants.{job.variant.name}.build.network",
             hint="build in a container image, or leave `network` out",
         )
-    with enter(standing, pipeline.dist, pipeline.run, network=network) as place:
+    with enter(standing, pipeline.dist, pipeline.run, network=network, cache=pipeline.cache) as place:
         if isinstance(place, Host) and standing.toolchain:
             zig = ensure_zig(pipeline.run, pipeline.cache)
             tools = zig_environment(job.glibc, job.arch, place.folder / "tools", zig=zig)

@@ -45,7 +45,12 @@ class Task:
         return (self.stage,) if self.stage in STAGES else ()
 
     def run(self, pipeline: Pipeline) -> None:
-        """Run this session alone, without what it requires."""
+        """Run this session alone, without what it requires; a tag that is sealed is not built or judged again."""
+        if self.stage in STAGES and pipeline.is_sealed:
+            from wainwright.sessions.pipeline import say
+
+            say(f"{self.name}: {pipeline.options.tag} is sealed: its wheels stay as they are")
+            return
         work: Callable[[Pipeline, Selection], None] = import_module(f"wainwright.sessions.{self.stage}").run
         work(pipeline, self.selection)
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from wainwright.errors import Exit, WainwrightError
+from wainwright.manifest import read as read_manifest
 from wainwright.planning import Job, plan, select
 from wainwright.receipts import Receipts
 from wainwright.release import Release
@@ -82,6 +83,12 @@ class Pipeline:
                 hint=f"release.toml spells a tag {self.release.project.tag!r}",
             )
         return version
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether the tag after `--` has its sealed set of wheels, and is not to be sealed anew."""
+        tag = self.options.tag
+        return tag is not None and not self.options.reseal and read_manifest(self.wheelhouse, tag) is not None
 
     @cached_property
     def source(self) -> Prepared:

@@ -32,10 +32,7 @@ def link(name: str = "demo-1.0-py3-none-any.whl", sha256: str = A) -> Link:
 
 
 @pytest.fixture
-def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> releases.Trial:
-    from wainwright import config
-
-    monkeypatch.setattr(config, "LATER", {})
+def trial(tmp_path: Path) -> releases.Trial:
     return releases.trial(tmp_path / "release", toml=TOML)
 
 

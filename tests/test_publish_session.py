@@ -13,7 +13,6 @@ import pytest
 import releases
 from releases import Trial
 from tagged import Tagged, git, tagged
-from wainwright import config
 from wainwright.errors import Exit, WainwrightError
 from wainwright.sessions import preflight, publish, release, report
 from wainwright.sessions.graph import Selection
@@ -25,7 +24,6 @@ PASSWORD = "correct-horse-7391"  # noqa: S105
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tagged]:
-    monkeypatch.setattr(config, "LATER", {})
     toml = releases.TOML.replace('repository = "owner/demo"', 'repository = "owner/demo"\nindex = true')
     with tagged(tmp_path, password=PASSWORD, toml=toml) as made:
         for name in list(os.environ):
@@ -208,7 +206,6 @@ from wainwright.sessions import publish
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.options import Options
 from wainwright.sessions.pipeline import Pipeline
-config.LATER = {}
 publish.run(Pipeline(release=config.load(Path("release.toml")), options=Options(words=("v1.0",))), Selection())
 """
 

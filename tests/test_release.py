@@ -25,8 +25,6 @@ EXAMPLE = Path(__file__).parent.parent / "examples" / "tricolor"
 PASSWORD = "correct-horse-7391"  # noqa: S105
 PROGRAM = """
 import sys
-from wainwright import config
-config.LATER = {}
 from wainwright.__main__ import main
 sys.exit(main(sys.argv[1:]))
 """

@@ -25,7 +25,6 @@ LATER: Final[Mapping[tuple[str, ...], str]] = {
         "comparing with a wheel of the release page is not built yet; name a wheel here, such as ./old/demo-1.0-….whl, "
         "or a folder of wheels, such as ./old"
     ),
-    ("publish", "*", "index"): "an index page beside the release page is not built yet; leave the key out",
 }
 
 EXAMPLE: Final = """a release.toml begins like this:
