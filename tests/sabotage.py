@@ -81,9 +81,9 @@ class Draft:
 
     @property
     def plain(self) -> tuple[str, ...]:
-        """Its members that are neither native nor in dist-info."""
-        objects = {*self.objects}
-        return tuple(name for name in self.members if name not in objects and ".dist-info/" not in name)
+        """Its members that are neither native nor read by the audit as dist-info; the package's own first."""
+        others = {*self.objects, f"{self.info}/WHEEL", f"{self.info}/METADATA"}
+        return tuple(sorted((name for name in self.members if name not in others), key=lambda name: self.info in name))
 
     def with_members(self, changed: Mapping[str, bytes | None]) -> Draft:
         """Give the same wheel with some members added, replaced, or (None) left out; RECORD follows."""

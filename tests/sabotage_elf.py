@@ -127,7 +127,7 @@ def _segments(good: Draft, member: str) -> Iterator[Sabotage]:
         ("an alignment that was never kept", 7, 1 << 40, len(loads) - 1),
         ("an alignment that is no power of two", 7, 0x1800, len(loads) - 1),
     ]
-    if len(loads) > 1:  # nothing that the reader needs is in a segment of code alone
+    if code:  # nothing that the reader needs is in a segment of code alone
         changes += [
             ("an address off by 8", 3, loads[code][3] + 8, code),
             ("an offset off by 16", 2, loads[code][2] + 16, code),

@@ -23,12 +23,12 @@ COMPILED = {
     "musl": (sabotage_needs.of_musl,),
     "aarch64": (sabotage_needs.of_aarch64,),
 }
-# small wheels of three build systems, from the index: what real linkers and zip writers make
+# small wheels from the index: what real linkers and zip writers make
 REAL = (
     "MarkupSafe-3.0.2-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
     "MarkupSafe-3.0.2-cp311-cp311-manylinux_2_17_aarch64.manylinux2014_aarch64.whl",
-    "contourpy-1.3.1-cp311-cp311-musllinux_1_2_x86_64.whl",
-    "rpds_py-0.22.3-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
+    "MarkupSafe-3.0.2-cp311-cp311-musllinux_1_2_x86_64.whl",
+    "ujson-5.10.0-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
 )
 
 
