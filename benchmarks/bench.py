@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))  # for the compiler
 
-import corpus  # noqa: E402
+import samples  # noqa: E402
 from contests import CONTESTS, Row, hold  # noqa: E402
 from reporting import document, markdown, shortfalls  # noqa: E402
 from starting import Start, measure  # noqa: E402
@@ -25,7 +25,7 @@ def main() -> int:
     options = _options()
     races: dict[str, list[Row]] = {}
     start: Start | None = None
-    wheels = corpus.fetch(options.cache, quick=options.quick, only=options.only)
+    wheels = samples.fetch(options.cache, quick=options.quick, only=options.only)
     with tempfile.TemporaryDirectory(prefix=".race-", dir=options.cache) as folder:
         for name in options.contest.split(","):
             if name == "start":

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import corpus
-from corpus import Wheel
+import samples
 from measuring import Contestant, Measured, race, warm
+from samples import Wheel
 
 HERE: Final = Path(__file__).parent
 PYTHON: Final = sys.executable
@@ -103,8 +103,8 @@ def retags(wheel: Wheel, folder: Path) -> Sequence[Contestant]:
 def repairs(wheel: Wheel, folder: Path) -> Sequence[Contestant]:
     _emptied(folder)
     needed = folder / "needed"
-    dependency = corpus.make_dependency(needed)
-    needy = corpus.make_needy(wheel.path, folder / wheel.path.name, dependency)
+    dependency = samples.make_dependency(needed)
+    needy = samples.make_needy(wheel.path, folder / wheel.path.name, dependency)
     warm(needy)
     others = _others(needy, dependency)
     out = folder / "out"
