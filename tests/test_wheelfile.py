@@ -4,6 +4,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from wainwright.archive import Archive, ArchiveError
 from wainwright.wheelfile import (
@@ -62,6 +65,33 @@ def test_what_is_no_wheel_name(filename: str) -> None:
     with pytest.raises(ArchiveError, match="not a wheel's file name") as caught:
         parse_wheel_name(filename)
     assert caught.value.where == filename
+
+
+PART = st.text("aA1._ +é\u0660", max_size=5)
+TAG = st.sampled_from(["py3", "cp310.cp311", "CP310", "none", "abi3", "any", "linux_x86_64", "", "py3.", "3py", "a.b"])
+
+
+@given(
+    st.one_of(PART, st.just("demo")),
+    st.one_of(PART, st.sampled_from(["1.0", "1.0+a_b", "1!2rc1"])),
+    st.one_of(st.none(), PART),
+    st.tuples(TAG, TAG, TAG),
+    st.sampled_from([".whl", "", ".zip", "-x.whl"]),
+)
+def test_names_are_read_as_packaging_reads_them(
+    name: str, version: str, build: str | None, tags: tuple[str, str, str], suffix: str
+) -> None:
+    filename = "-".join([name, version, *([] if build is None else [build]), *tags]) + suffix
+    try:
+        project, parsed, number, expanded = parse_wheel_filename(filename)
+    except InvalidWheelFilename:
+        with pytest.raises(ArchiveError):
+            parse_wheel_name(filename)
+        return
+    found = parse_wheel_name(filename)
+    assert (found.project, found.public_version) == (project, str(parsed))
+    assert bool(found.build) == bool(number)
+    assert found.tags == {str(tag) for tag in expanded}
 
 
 def test_headers_as_email_reads_them() -> None:
@@ -184,3 +214,33 @@ def test_which_dist_info_is_the_wheels_own(tmp_path: Path, folders: tuple[str, .
 def test_where_a_member_installs(member: str, purelib: bool, location: tuple[str, str]) -> None:
     scheme, path = location
     assert locate(member, root_is_purelib=purelib) == Location(scheme=scheme, path=path)
+
+
+def test_tags_that_would_multiply_are_none() -> None:
+    names = ".".join(f"x{number}" for number in range(11))
+    assert len(expand(f"{names}-{names}-any")) == 121
+    assert expand(f"{names}-{names}-{names}") == frozenset()
+    absurd = "-".join(".".join([letter] * 3000) for letter in "abc")
+    assert parse_wheel(f"Tag: {absurd}\n").malformed == (absurd,)
+
+
+def test_more_header_lines_than_any_file_has_are_left_out() -> None:
+    assert len(parse_headers("a: b\n" * 1_000_000).fields) == 20_000
+    folded = parse_headers("a: b\n" + " c\n" * 1_000_000)
+    assert folded.first("a").count("\n") == 19_999
+
+
+def test_only_line_ends_of_headers_end_a_line() -> None:
+    assert parse_headers("a: b\x0bc\u2028d\re: f\r\ng: h").fields == (("a", "b\x0bc\u2028d"), ("e", "f"), ("g", "h"))
+
+
+@pytest.mark.parametrize(
+    ("file", "size"), [("WHEEL", (1 << 16) + 1), ("METADATA", (16 << 20) + 1), ("RECORD", (1 << 18) + 2000)]
+)
+def test_dist_info_larger_than_it_can_be(tmp_path: Path, file: str, size: int) -> None:
+    members: dict[str, str | bytes] = {"demo-1.0.dist-info/WHEEL": WHEEL, "demo-1.0.dist-info/METADATA": METADATA}
+    members[f"demo-1.0.dist-info/{file}"] = b"a" * size
+    path = wheel(tmp_path / "demo-1.0-py3-none-any.whl", members)
+    with Archive.open(path) as archive:
+        info = read_dist_info(archive, parse_wheel_name(path.name))
+    assert any("more than the" in fault.message and fault.member.endswith(file) for fault in info.faults)

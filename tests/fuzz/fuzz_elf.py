@@ -1,33 +1,64 @@
 # ruff: noqa: INP001 - a program, not a module
 """A coverage-guided fuzzer of the ELF reader: `python tests/fuzz/fuzz_elf.py -runs=1000000 [FOLDER]`, with atheris.
 
-Only ElfError may come out. Without a folder of seeds it begins with hand-made files of every class and byte order.
+Only ElfError may come out, and what is read through small windows is what is read of the whole. Without a folder of
+seeds it begins with hand-made files of every class and byte order.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import atheris  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 with atheris.instrument_imports(include=["wainwright"]):
+    from wainwright import windows
     from wainwright.elf import ElfError, misaligned, read_elf
+    from wainwright.elfbytes import Absent
     from wainwright.symbols import read_symbols
 
 import elves
 
+# Windows as small beside a seed as the real ones are beside a file of gigabytes
+windows.HEAD, windows.TAIL, windows.ANNOUNCED = (160, 8), (40, 64), 512  # type: ignore[misc]
+windows.BEFORE, windows.BEHIND, windows.MOST_LOOKS = 8, 64, 1 << 20  # type: ignore[misc]
+BLOCK = 256
+
 
 def one(data: bytes) -> None:
+    whole = through(lambda: facts(data))
+    if len(data) >= BLOCK and through(lambda: piecewise(data)) != whole:
+        raise AssertionError(f"through windows it is another file than {whole}")
+
+
+def facts(data: Any) -> tuple[object, ...]:
+    elf = read_elf(data)
+    return elf, misaligned(elf), tuple(read_symbols(data, elf))
+
+
+def through(read: Callable[[], object]) -> object:
     try:
-        elf = read_elf(data)
-        misaligned(elf)
-        read_symbols(data, elf)
+        return read()
     except ElfError:
-        pass
+        return None
+
+
+def piecewise(data: bytes) -> object:
+    blocks = [data[at : at + BLOCK] for at in range(0, len(data), BLOCK)]
+    seen = windows.Windows(len(data))
+    for block in blocks:
+        seen.write(block)
+    while True:
+        try:
+            return facts(seen)
+        except Absent as absent:
+            seen.look(absent, blocks)
 
 
 def seeds(folder: Path) -> None:
