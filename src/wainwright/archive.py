@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Protocol, final
 
+from wainwright.hashing import WholeHash
 from wainwright.zipdirectory import (
     STORED,
     UNREADABLE,
@@ -91,13 +92,14 @@ class Archive:
     `open` raises ArchiveError; reading a member raises MemberError, always with that member's name.
     """
 
-    def __init__(self, path: Path, descriptor: int, limits: Limits) -> None:
+    def __init__(self, path: Path, descriptor: int, limits: Limits, whole: WholeHash | None = None) -> None:
         self.path: Final = path
         self._descriptor = descriptor
         info = os.fstat(descriptor)
         if not stat.S_ISREG(info.st_mode):
             raise ArchiveError("this is not a file")
         self.size: Final = info.st_size
+        self._whole = whole
         directory = find_directory(self.pread, self.size)
         entries, local = read_entries(self.pread, directory)
         problems = list(directory.problems)
@@ -117,21 +119,25 @@ class Archive:
         self.problems: Final[tuple[Problem, ...]] = tuple(problems)
 
     @classmethod
-    def open(cls, path: Path, *, limits: Limits | None = None) -> Archive:
-        """Read the directory and every local header of a zip archive; raises ArchiveError."""
+    def open(cls, path: Path, *, limits: Limits | None = None, hashed: bool = False) -> Archive:
+        """Read the directory and every local header of a zip archive; raises ArchiveError.
+
+        With `hashed`, the whole file's hash is computed meanwhile, for `sha256`.
+        """
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except (OSError, ValueError) as error:  # ValueError: a NUL in the path
             why = error.strerror if isinstance(error, OSError) else str(error)
             raise ArchiveError(f"cannot be read: {why}", where=str(path)) from error
+        whole = WholeHash(descriptor) if hashed else None
         try:
-            return cls(path, descriptor, limits or Limits())
-        except ArchiveError as error:
+            return cls(path, descriptor, limits or Limits(), whole)
+        except BaseException as error:
+            if whole is not None:
+                whole.stop()
             os.close(descriptor)
-            error.where = error.where or str(path)
-            raise
-        except BaseException:
-            os.close(descriptor)
+            if isinstance(error, ArchiveError):
+                error.where = error.where or str(path)
             raise
 
     def __enter__(self) -> Archive:
@@ -143,9 +149,20 @@ class Archive:
         self.close()
 
     def close(self) -> None:
+        if self._whole is not None:
+            self._whole.stop()
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+    def sha256(self) -> str:
+        """Give the hash of the whole file, of an archive that was opened `hashed`."""
+        if self._whole is None:
+            raise ValueError("the archive was opened without hashing")
+        try:
+            return self._whole.result()
+        except OSError as error:
+            raise ArchiveError(f"cannot be read: {error.strerror}", where=str(self.path)) from error
 
     def fileno(self) -> int:
         return self._descriptor

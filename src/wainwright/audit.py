@@ -55,7 +55,7 @@ def examine(
     policies = load_policies()
     name = parse_wheel_name(wheel.name)
     platforms = read_platforms(name.platforms, policies)
-    with Archive.open(wheel) as archive:
+    with Archive.open(wheel, hashed=True) as archive:
         info = read_dist_info(archive, name)
         arch = platforms.arches[0] if platforms.arches else None
         floors = Floors(policies, arch)

@@ -5,7 +5,6 @@ Of a large ELF member only what the loader reads is kept, and of what is no ELF 
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +24,6 @@ T = TypeVar("T")
 
 MOST_WORKERS: Final = 8
 BATCH: Final = 1 << 20  # small members go to a worker by the megabyte
-BLOCK: Final = 1 << 20
 TEXT_LIMIT: Final = 64 << 20  # RECORD of the largest wheels has 5 MB
 
 PYTHON_NAME: Final = re.compile(rb"Py[A-Z_]")
@@ -83,7 +81,10 @@ class Inspection:
 def inspect(
     archive: Archive, *, interest: Interest, algorithms: Mapping[str, str], workers: int | None = None
 ) -> Inspection:
-    """Read every member of an open archive; `algorithms` names the hash of each member where it is not sha256."""
+    """Read every member of an archive that was opened `hashed`.
+
+    `algorithms` names the hash of each member where it is not sha256.
+    """
     entries = [entry for entry in archive.entries if not entry.is_directory]
     count = workers or min(MOST_WORKERS, len(os.sched_getaffinity(0)))
 
@@ -92,10 +93,8 @@ def inspect(
 
     found: dict[int, Member] = {}
     with ThreadPoolExecutor(count) as pool:
-        whole = pool.submit(_sha256, archive)
         for batch in pool.map(lambda batch: [(entry.index, one(entry)) for entry in batch], _batches(entries)):
             found.update(batch)
-        digest = whole.result()
     members = tuple(found[entry.index] for entry in entries)
     by_name = {member.name: member for member in members}
     elves = [(member, member.elf) for member in members if member.elf is not None]
@@ -103,7 +102,7 @@ def inspect(
     return Inspection(
         path=archive.path,
         size=archive.size,
-        sha256=digest,
+        sha256=archive.sha256(),
         members=members,
         problems=archive.problems,
         by_name=by_name,
@@ -123,15 +122,6 @@ def _batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
         room -= entry.size + 4096
     if batch:
         yield batch
-
-
-def _sha256(archive: Archive) -> str:
-    digest = hashlib.sha256()
-    at = 0
-    while block := archive.pread(at, BLOCK):
-        digest.update(block)
-        at += len(block)
-    return digest.hexdigest()
 
 
 def _read(archive: Archive, entry: Entry, algorithm: str, interest: Interest) -> Member:

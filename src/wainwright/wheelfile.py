@@ -55,22 +55,43 @@ class WheelName:
 
 
 def parse_wheel_name(filename: str) -> WheelName:
-    """Read `name-version[-build]-python-abi-platform.whl`; raises ArchiveError for what is no wheel's name."""
-    from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+    """Read `name-version[-build]-python-abi-platform.whl`; raises ArchiveError for what is no wheel's name.
 
+    It takes what packaging's `parse_wheel_filename` takes, whose import is most of the time that a retag needs.
+    """
+    from packaging.version import InvalidVersion, Version
+
+    stem = filename.removesuffix(".whl")
+    parts = stem.split("-")
+    if stem == filename or len(parts) not in {5, 6}:
+        raise _no_wheel_name(filename, "it has five or six parts between dashes, and ends with .whl")
+    distribution, spelled, *build, python, abi, platform = parts
+    if not re.fullmatch(r"[\w.]+", distribution) or "__" in distribution:
+        raise _no_wheel_name(filename, f"{distribution!r} is not the name of a project")
     try:
-        project, version, _, _ = parse_wheel_filename(filename)
-    except InvalidWheelFilename as error:
-        hint = "a wheel is named NAME-VERSION-PYTHON-ABI-PLATFORM.whl"
-        raise ArchiveError(
-            "this is not a wheel's file name", where=filename, hint=hint, details=(str(error),)
-        ) from error
-    distribution, spelled, *build, python, abi, platform = filename.removesuffix(".whl").split("-")
+        version = Version(spelled)
+    except InvalidVersion:
+        raise _no_wheel_name(filename, f"{spelled!r} is not a version") from None
+    if build and not re.match(r"[0-9]", build[0]):
+        raise _no_wheel_name(filename, f"{build[0]!r} is not a build number, which begins with a digit")
+    pythons, abis, platforms = (tuple(each.lower().split(".")) for each in (python, abi, platform))
+    if not all((*pythons, *abis, *platforms)) or not all(map(str.isidentifier, pythons)):
+        tags = f"{python}-{abi}-{platform}"
+        raise _no_wheel_name(filename, f"{tags!r} is not a set of tags")
     return WheelName(
-        filename=filename, distribution=distribution, version=spelled, build="".join(build),
-        pythons=tuple(python.lower().split(".")), abis=tuple(abi.lower().split(".")),
-        platforms=tuple(platform.lower().split(".")), project=project, public_version=str(version),
+        filename=filename, distribution=distribution, version=spelled, build="".join(build), pythons=pythons,
+        abis=abis, platforms=platforms, project=canonical_name(distribution), public_version=str(version),
     )  # fmt: skip
+
+
+def _no_wheel_name(filename: str, why: str) -> ArchiveError:
+    hint = "a wheel is named NAME-VERSION-PYTHON-ABI-PLATFORM.whl"
+    return ArchiveError("this is not a wheel's file name", where=filename, hint=hint, details=(why,))
+
+
+def canonical_name(project: str) -> str:
+    """Normalise a project's name (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", project).lower()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,11 +216,19 @@ class DistInfo:
 
 def same_distribution(folder: str, name: WheelName) -> bool:
     """Whether `NAME-VERSION.dist-info` (or `.data`) is this file name's, under the normalisation of both."""
-    from packaging.utils import canonicalize_name, canonicalize_version
-
     distribution, _, version = folder.rpartition(".")[0].rpartition("-")
-    same_name = canonicalize_name(distribution) == name.project
-    return same_name and canonicalize_version(version.replace("_", "-")) == canonicalize_version(name.public_version)
+    same_name = canonical_name(distribution) == name.project
+    return same_name and _comparable(version.replace("_", "-")) == _comparable(name.public_version)
+
+
+def _comparable(version: str) -> object:
+    """Give a version that equals others of the same meaning (PEP 440); what is none equals itself."""
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        return Version(version)
+    except InvalidVersion:
+        return version
 
 
 def read_dist_info(
