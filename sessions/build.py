@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from wainwright.collecting import collect
+from wainwright.containerzig import with_tools, with_zig
 from wainwright.entering import enter
 from wainwright.errors import Exit, WainwrightError
 from wainwright.host import Host
@@ -20,7 +21,7 @@ from wainwright.planning import Job
 from wainwright.policy import load_policies
 from wainwright.retag import retag
 from wainwright.sessions.graph import Selection
-from wainwright.sessions.pipeline import Pipeline
+from wainwright.sessions.pipeline import Pipeline, say
 from wainwright.sessions.stage import Outcome, Piece, carry_out
 from wainwright.sessions.standings import have_images, have_pythons
 from wainwright.sources import Prepared
@@ -114,11 +115,15 @@ def _entered(pipeline: Pipeline, job: Job, standing: Standing) -> Iterator[Place
             where=f"variants.{job.variant.name}.build.network",
             hint="build in a container image, or leave `network` out",
         )
+    if standing.toolchain:
+        standing = with_zig(standing, pipeline.run, pipeline.cache, tell=say)
     with enter(standing, pipeline.dist, pipeline.run, network=network, cache=pipeline.cache) as place:
-        if isinstance(place, Host) and standing.toolchain:
+        if standing.toolchain and isinstance(place, Host):
             zig = ensure_zig(pipeline.run, pipeline.cache)
             tools = zig_environment(job.glibc, job.arch, place.folder / "tools", zig=zig)
             yield replace(place, extra=tools)
+        elif standing.toolchain:
+            yield with_tools(place, job.glibc)
         else:
             yield place
 

@@ -220,6 +220,15 @@ def test_a_toolchains_wheels_may_be_published_when_this_host_has_proven_them(tmp
     assert _load(tmp_path, text).targets[Glibc(2, 17)].smoke == ("host",)
 
 
+def test_a_toolchain_in_an_image_compiles_for_an_older_glibc_than_the_images(tmp_path: Path) -> None:
+    newer = 'ref = "docker.io/library/debian:12"\n'
+    text = RIGHT.replace('toolchain = "zig"', f'toolchain = "zig"\n{newer}fallback = "zig"')
+    text = text.replace('image = "old"\nsmoke = ["buster"]', 'image = "zig"\nsmoke = ["buster"]')
+    image = _load(tmp_path, text).images["zig"]
+    assert (image.is_host, image.toolchain) == (False, "zig")
+    assert "which has 2.36" in "\n".join(_refused(tmp_path, text.replace('toolchain = "zig"\n', "")).details)
+
+
 def test_a_name_with_one_filename_elsewhere_is_no_collision(tmp_path: Path) -> None:
     _load(tmp_path, RIGHT.replace('local-version = "small"\n', ""))
 

@@ -13,6 +13,7 @@ import pytest
 
 import engine
 from projects import RELEASE, Project
+from wainwright.images import look
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -352,3 +353,50 @@ def test_a_container_killed_under_a_job_fails_that_job_alone(tmp_path: Path) -> 
         "demo-1.0-cp39-cp39-linux_x86_64.whl",
     ]
     assert engine.containers() == containers
+
+
+# On glibc 2.34 and later, gcc makes of this a need of GLIBC_2.34.
+THREADS = """
+#include <Python.h>
+#include <pthread.h>
+static void *nothing(void *x) { return x; }
+PyMODINIT_FUNC PyInit_mod(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, nothing, NULL);
+    pthread_join(thread, NULL);
+    static struct PyModuleDef mod = {PyModuleDef_HEAD_INIT, "mod", NULL, -1};
+    return PyModule_Create(&mod);
+}
+"""
+
+
+def test_zig_in_a_container_compiles_for_an_older_glibc_than_the_images(tmp_path: Path) -> None:
+    text = release(build="bookworm-build", smoke=["bookworm", "bullseye-bare"], glibc="2.17", python="3.11")
+    ref = f'ref = "{engine.debian("bookworm", "build").ref}"\n'
+    text = text.replace(ref, f'{ref}toolchain = "zig"\n')
+    text = text.replace("env = { }", 'env = { FLAGS = "-I/usr/include/python3.11" }')
+    text = text.replace('import = ["demo"]', 'import = ["demo", "demo.mod"]')
+    project = Project(tmp_path / "demo", release=text, source=THREADS)
+    done = project.run("smoke")
+    assert done.returncode == 0, done.stderr
+    assert project.wheels == ["demo-1.0-cp311-cp311-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"]
+    job = "full-2_17-cp311-x86_64"
+    built = json.loads((project.root / f"wheelhouse/receipts/{job}.build.json").read_text())
+    assert built["publishable"]
+    assert built["facts"]["toolchain"].startswith("zig ")
+    assert built["facts"]["image"] == look_up("bookworm-build")
+    proven = json.loads((project.root / f"wheelhouse/receipts/{job}.smoke.bullseye-bare.json").read_text())
+    assert proven["publishable"]
+    assert proven["facts"]["libc"] == "2.31"
+    project.write("release.toml", text.replace('toolchain = "zig"\n', ""))
+    refused = project.run("audit")
+    assert refused.returncode == 6, refused.stderr
+    assert "GLIBC_2.34" in refused.stderr
+
+
+def look_up(name: str) -> str:
+    """Give the digest of a Debian image."""
+    suite, _, kind = name.partition("-")
+    found = look(engine.engine(), engine.debian(suite, kind).ref or "")
+    assert found is not None
+    return found.digest

@@ -207,6 +207,15 @@ def _pythons() -> list[str]:
 
 
 @pytest.mark.network
+def test_a_remote_engine_of_another_architecture_is_given_its_own_zig(tmp_path: Path) -> None:
+    arch, machine = ("aarch64", 183) if platform.machine() != "aarch64" else ("x86_64", 62)
+    fetched = ensure_zig(run, tmp_path, arch=arch)
+    with fetched.open("rb") as program:
+        assert program.read(20)[18:] == bytes([machine, 0])  # e_machine
+    shutil.rmtree(fetched.parents[1])
+
+
+@pytest.mark.network
 @pytest.mark.parametrize("glibc", [FLOOR, Glibc(2, 27)])
 def test_what_is_compiled_needs_no_newer_glibc_and_knows_no_path(zig: Path, tmp_path: Path, glibc: Glibc) -> None:
     folder = tmp_path / "source"

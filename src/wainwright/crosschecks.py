@@ -157,10 +157,10 @@ def _images(document: Document, root: Path) -> Iterator[Mistake]:
             yield Mistake(path, 'expected another name, found "host", which is this machine and always there')
         elif document.is_sound(*path) and not table.keys() & {"ref", "dockerfile", "toolchain"}:
             yield Mistake(path, "expected a ref, a dockerfile or a toolchain, found none of them")
-        elif "toolchain" in table:
-            for key in ("ref", "dockerfile", "fallback"):
-                if key in table:
-                    yield Mistake((*path, key), f"an image with a toolchain is this machine, and takes no {key}")
+        elif "fallback" in table and document.is_sound(*path) and not table.keys() & {"ref", "dockerfile"}:
+            yield Mistake(
+                (*path, "fallback"), "a toolchain without a ref or a dockerfile is this machine, and takes no fallback"
+            )
     for path, text in document.at("images", "*", "dockerfile"):
         if not (root / text).is_file():
             yield Mistake(path, f"expected a Dockerfile, found {found(text)}, where there is none")

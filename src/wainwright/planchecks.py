@@ -69,7 +69,7 @@ def _too_new(job: Job) -> Iterator[Mistake]:
     if re.match(r"musllinux_|alpine\b", last) and job.image.dockerfile is None:
         yield Mistake(path, f"expected an image with a glibc, found {found(job.image.name)}, which has musl ({last})")
     glibc = known_glibc(job.image)
-    if glibc is not None and glibc > job.glibc:
+    if glibc is not None and glibc > job.glibc and job.image.toolchain is None:
         has = f"which has {glibc} ({last})"
         yield Mistake(path, f"expected an image with glibc {job.glibc} or older, found {found(job.image.name)}, {has}")
 
@@ -82,7 +82,7 @@ def _proves_nothing(document: Document, job: Job) -> Iterator[Mistake]:
             yield Mistake(
                 path, f"expected an image other than the one that builds, found {found(image.name)}, {builds}"
             )
-        elif image.toolchain is not None:
+        elif image.is_host and image.toolchain is not None:
             yield Mistake(
                 path, f'expected "host" or a container image, found {found(image.name)}, which is a toolchain'
             )

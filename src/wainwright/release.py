@@ -113,7 +113,7 @@ class Image:
     @property
     def is_host(self) -> bool:
         """Whether it is this machine, bare or with a toolchain, and not a container."""
-        return self.name == HOST or self.toolchain is not None
+        return self.name == HOST or (self.toolchain is not None and self.ref is None and self.dockerfile is None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,7 +81,7 @@ def stand(
     return Standing(
         image=image,
         engine=engine.name,
-        toolchain=None,
+        toolchain=image.toolchain,
         stands_in=False,
         arch=arch,
         container=engine,

@@ -1,4 +1,4 @@
-"""The host with a toolchain: zig, fetched once and pinned, compiles for any glibc and any architecture."""
+"""The toolchain zig, fetched once and pinned: it compiles for any glibc and any architecture."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
 from wainwright.errors import Exit, WainwrightError
@@ -39,6 +39,7 @@ _ARCHITECTURES: Final = {
     "s390x": ("s390x", "gnu", Glibc(2, 17), "S390X_UNKNOWN_LINUX_GNU"),
     "riscv64": ("riscv64", "gnu", Glibc(2, 27), "RISCV64GC_UNKNOWN_LINUX_GNU"),
 }
+LIBCS: Final = ("manylinux_2_17", "manylinux_2_31", "musllinux_1_1")  # what ziglang's wheels say they run on
 _SAME: Final = {"cc": ("gcc", "clang"), "c++": ("g++", "clang++")}  # other names for one tool
 _SIMPLE: Final = {"ar": "ar", "ranlib": "ranlib", "ld": "ld.lld"}
 
@@ -49,13 +50,15 @@ def default_cache() -> Path:
     return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "wainwright"
 
 
-def ensure_zig(run: Run, cache: Path) -> Path:
+def ensure_zig(run: Run, cache: Path, *, arch: str | None = None) -> Path:
     """Give zig's program, fetched into `cache` by pip when it is not there yet; raises WainwrightError (ENGINE).
 
-    Several threads and processes may ask at once: one fetches, under a lock, into a folder that is then renamed.
+    `arch` is that of the machine on which it will run: another one for a remote engine. Several threads and processes
+    may ask at once: one fetches, under a lock, into a folder that is then renamed.
     """
     cache = cache.absolute()
-    home = cache / f"zig-{ZIG_VERSION}"
+    foreign = arch if arch != platform.machine() else None
+    home = cache / "-".join(filter(None, ("zig", ZIG_VERSION, foreign)))
     zig = home / "ziglang" / "zig"
     if zig.exists():
         return zig
@@ -64,7 +67,7 @@ def ensure_zig(run: Run, cache: Path) -> Path:
         with (cache / "zig.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not zig.exists():
-                _fetch(run, cache, home)
+                _fetch(run, cache, home, foreign)
     except OSError as error:
         raise WainwrightError(
             f"zig cannot be kept: {error.strerror}",
@@ -75,7 +78,7 @@ def ensure_zig(run: Run, cache: Path) -> Path:
     return zig
 
 
-def _fetch(run: Run, cache: Path, home: Path) -> None:
+def _fetch(run: Run, cache: Path, home: Path, foreign: str | None) -> None:
     for left in cache.glob(".zig-*"):  # of a run that was killed: the lock is ours, so nobody is at work there
         shutil.rmtree(left, ignore_errors=True)
     temporary = Path(tempfile.mkdtemp(prefix=".zig-", dir=cache))
@@ -85,14 +88,16 @@ def _fetch(run: Run, cache: Path, home: Path) -> None:
         wanted.write_text(f"ziglang=={ZIG_VERSION} {hashes}\n", encoding="utf-8")
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
         options = ["--no-deps", "--no-compile", "--only-binary=:all:", "--require-hashes"]
+        options += [f"--platform={libc}_{foreign}" for libc in LIBCS] if foreign else []
         fetched = run([*pip, *options, "--target", temporary / "zig", "-r", wanted], log=None)
         fetched.check(
             f"zig {ZIG_VERSION} cannot be fetched",
             code=Exit.ENGINE,
             hint=f"it is `ziglang=={ZIG_VERSION}` on the package index, and pip fetches it with its own configuration",
         )
-        told = run([temporary / "zig" / "ziglang" / "zig", "version"], capture=True)
-        told.check(f"zig {ZIG_VERSION} does not run on this machine", code=Exit.ENGINE)
+        if foreign is None:
+            told = run([temporary / "zig" / "ziglang" / "zig", "version"], capture=True)
+            told.check(f"zig {ZIG_VERSION} does not run on this machine", code=Exit.ENGINE)
         (temporary / "zig").replace(home)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -114,29 +119,44 @@ def triple(glibc: Glibc, arch: str) -> str:
 
 
 def environment(glibc: Glibc, arch: str, folder: Path, *, zig: Path) -> Mapping[str, str]:
-    """Write the tools of one job into `folder`, and give the variables by which builds find them.
+    """Write the tools of one job on this machine into `folder`, and give the variables by which builds find them."""
+    tools = folder.absolute()
+    objects = zig.parents[1].with_name(f"{zig.parents[1].name}-objects")
+    write_tools(tools, glibc, arch, zig=zig, at=tools, objects=objects, crosses=arch != platform.machine())
+    _link_python_headers(tools / "include")
+    return variables(arch, tools, path=os.environ.get("PATH", os.defpath))
 
-    The folder above is taken to be the job's own; paths below it are kept out of what is compiled. setuptools, CMake,
-    Meson, autotools and cargo read these; `gcc` by name is found first on PATH. -g0 and --strip-debug keep this
-    machine's paths, and megabytes of libc++'s debug information, out of the wheel.
+
+def write_tools(
+    folder: Path, glibc: Glibc, arch: str, *, zig: PurePath, at: PurePath, objects: PurePath, crosses: bool = False
+) -> None:
+    """Write the tools of one job into `folder`, from where they may be copied: they are to stand `at`.
+
+    The folder above `at` is taken to be the job's own; paths below it are kept out of what is compiled. `zig` is the
+    program, and `objects` the folder of what it has compiled for all jobs, as the tools will find both.
     """
     target = triple(glibc, arch)
-    tools = folder.absolute()
-    cache = zig.parents[1].with_name(f"{zig.parents[1].name}-objects")
-    tools.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for verb, others in _SAME.items():
-        script = compiler(verb, zig=zig, target=target, root=tools.parent, tools=tools, global_cache=cache)
-        _write_tool(tools / verb, script)
+        script = compiler(verb, zig=zig, target=target, root=at.parent, tools=at, global_cache=objects)
+        _write_tool(folder / verb, script)
         for other in (*others, *(f"{arch}-linux-gnu-{name}" for name in (others[0],))):
-            _link(tools / other, verb)
+            _link(folder / other, verb)
     for name, verb in _SIMPLE.items():
-        _write_tool(tools / name, f'#!/bin/sh\nexec {shlex.quote(str(zig))} {verb} "$@"\n')
-    _link_python_headers(tools / "include")
-    toolchain = tools / "toolchain.cmake"
-    toolchain.write_text(_cmake(tools, arch), encoding="utf-8")
+        _write_tool(folder / name, f'#!/bin/sh\nexec {shlex.quote(str(zig))} {verb} "$@"\n')
+    (folder / "include").mkdir(exist_ok=True)
+    (folder / "toolchain.cmake").write_text(_cmake(at, arch, crosses=crosses), encoding="utf-8")
+
+
+def variables(arch: str, tools: PurePath, *, path: str) -> dict[str, str]:
+    """Give the variables by which builds find the tools that stand in `tools`; `path` is their PATH without them.
+
+    setuptools, CMake, Meson, autotools and cargo read these; `gcc` by name is found first on PATH. -g0 and
+    --strip-debug keep this machine's paths, and megabytes of libc++'s debug information, out of the wheel.
+    """
     *_, cargo = _ARCHITECTURES[arch]
     return {
-        "PATH": os.pathsep.join([str(tools), os.environ.get("PATH", os.defpath)]),
+        "PATH": os.pathsep.join([str(tools), path]),
         "CC": str(tools / "cc"),
         "CXX": str(tools / "c++"),
         "AR": str(tools / "ar"),
@@ -146,7 +166,7 @@ def environment(glibc: Glibc, arch: str, folder: Path, *, zig: Path) -> Mapping[
         "CFLAGS": "-g0",
         "CXXFLAGS": "-g0",
         "LDFLAGS": "-Wl,--strip-debug",
-        "CMAKE_TOOLCHAIN_FILE": str(toolchain),
+        "CMAKE_TOOLCHAIN_FILE": str(tools / "toolchain.cmake"),
         f"CARGO_TARGET_{cargo}_LINKER": str(tools / "cc"),
     }
 
@@ -163,13 +183,12 @@ def _link(path: Path, target: str | Path) -> None:
 
 def _link_python_headers(include: Path) -> None:
     """Make Debian's <x86_64-linux-gnu/python3.11/pyconfig.h> found, without this machine's glibc headers beside it."""
-    include.mkdir(exist_ok=True)
     for headers in Path("/usr/include").glob("*-linux-*/python3.*"):
         (include / headers.parent.name).mkdir(exist_ok=True)
         _link(include / headers.parent.name / headers.name, headers)
 
 
-def _cmake(tools: Path, arch: str) -> str:
+def _cmake(tools: PurePath, arch: str, *, crosses: bool) -> str:
     """Write CMake's toolchain file. It names a system only for another architecture: else CMake would run no checks."""
     lines = [
         f'set(CMAKE_C_COMPILER "{tools / "cc"}")',
@@ -182,6 +201,6 @@ def _cmake(tools: Path, arch: str) -> str:
         # CMake's own link-time optimisation asks for gcc's or llvm's archiver.
         'set(CMAKE_INTERPROCEDURAL_OPTIMIZATION OFF CACHE BOOL "")',
     ]
-    if arch != platform.machine():
+    if crosses:
         lines += ["set(CMAKE_SYSTEM_NAME Linux)", f"set(CMAKE_SYSTEM_PROCESSOR {arch})"]
     return "\n".join([*lines, ""])

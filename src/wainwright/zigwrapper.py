@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
+from pathlib import PurePath
 from typing import Final
 
 # Debian's, Fedora's and conda's Pythons hand gcc's own flags to every extension; zig's front end stops at each one that
@@ -107,7 +107,7 @@ exec {zig} {verb} -target {target} -fno-sanitize=undefined -Wno-unused-command-l
 _HEADERS: Final = "/usr/include|/usr/include/|/include|/usr/include/*-linux-gnu*"
 
 
-def compiler(verb: str, *, zig: Path, target: str, root: Path, tools: Path, global_cache: Path) -> str:
+def compiler(verb: str, *, zig: PurePath, target: str, root: PurePath, tools: PurePath, global_cache: PurePath) -> str:
     """Write the script for `verb`, cc or c++. Paths below `root`, the job's own folder, appear in no output."""
     return SCRIPT.format(
         verb=verb,
