@@ -16,7 +16,7 @@ from typing import Any
 
 
 def show(wheel: Path, empty: str) -> dict[str, Any]:
-    from auditwheel.main import main
+    from auditwheel.main import main  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
     out = io.StringIO()
     sys.argv = ["auditwheel", "show", "--json", "--ldpaths", empty, str(wheel)]

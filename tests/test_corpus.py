@@ -83,8 +83,10 @@ def test_every_wheel_is_judged_as_the_table_says(verdicts: dict[str, Verdict]) -
 
 def test_who_falls_short_really_needs_it(wheels: dict[str, Path], verdicts: dict[str, Verdict]) -> None:
     """Another reader of ELF, over section headers, finds each version need that is held against a wheel."""
-    from elftools.elf.elffile import ELFFile
-    from elftools.elf.gnuversions import GNUVerNeedSection
+    from elftools.elf.elffile import ELFFile  # type: ignore[import-untyped,import-not-found,unused-ignore]
+    from elftools.elf.gnuversions import (  # type: ignore[import-untyped,import-not-found,unused-ignore]
+        GNUVerNeedSection,
+    )
 
     offenders = set()
     for name, verdict in verdicts.items():
