@@ -201,12 +201,19 @@ def test_sizes_are_in_bytes(tmp_path: Path, text: str, size: int) -> None:
 
 def test_what_a_destination_is_follows_from_its_repository(tmp_path: Path) -> None:
     own = '[publish.own]\nurl = "https://packages.example.org/legacy/"\nlocal-versions = true\n'
+    own += '[publish.named]\nrepository = "our_index"\nlocal-versions = true\nsimple = "https://example.org/simple/"\n'
     publish = _load(tmp_path, RIGHT.replace('["page"]', '["page", "own"]') + own).publish
     assert {name: (to.kind, to.local_versions) for name, to in publish.items()} == {
         "pypi": ("index", False),
         "page": ("github", True),
         "own": ("index", True),
+        "named": ("index", True),
     }
+
+
+def test_nightlies_go_where_it_is_said(tmp_path: Path) -> None:
+    publish = _load(tmp_path, RIGHT + "nightly = true\n").publish
+    assert {name: to.nightly for name, to in publish.items()} == {"pypi": False, "page": True}
 
 
 def test_a_floor_without_a_target_is_fine_for_a_variant_with_an_image(tmp_path: Path) -> None:

@@ -16,9 +16,12 @@ ASSET = Asset(name="a.whl", path=Path("a.whl"), size=5, sha256="a" * 64)
         (None, Fate.ABSENT),
         (Remote(size=5, sha256="a" * 64), Fate.SAME),
         (Remote(size=5, sha256="b" * 64), Fate.DIFFERENT),
-        (Remote(size=6, sha256="a" * 64), Fate.DIFFERENT),
+        (Remote(size=6, sha256="a" * 64), Fate.SAME),
+        (Remote(size=None, sha256="a" * 64), Fate.SAME),
+        (Remote(size=None, sha256="b" * 64), Fate.DIFFERENT),
         (Remote(size=5, sha256=None), Fate.UNKNOWN),
         (Remote(size=6, sha256=None), Fate.DIFFERENT),
+        (Remote(size=None, sha256=None), Fate.UNKNOWN),
         (Remote(size=5, sha256="a" * 64, complete=False), Fate.INCOMPLETE),
     ],
 )
@@ -31,3 +34,8 @@ def test_a_conflict_names_both_digests() -> None:
     assert error.code is Exit.CONFLICT
     assert "a" * 64 in str(error)
     assert "b" * 64 in str(error)
+
+
+def test_a_conflict_says_of_a_size_that_it_is_not_told() -> None:
+    error = conflict(ASSET, Remote(size=None, sha256="b" * 64), where="publish.internal")
+    assert error.details[1] == f"there:  sha256 {'b' * 64}, unknown bytes"

@@ -18,7 +18,7 @@ import servers
 from strict_github import TOKEN, Fault
 from tagged import Tagged, git, tagged
 from wainwright.credentials import Account, account
-from wainwright.errors import WainwrightError
+from wainwright.errors import Exit, WainwrightError
 from wainwright.gitremote import confidential
 from wainwright.masking import MASK, Mask
 from wainwright.release import Destination
@@ -192,6 +192,29 @@ def test_a_pypirc_is_read_by_twines_rules(tmp_path: Path) -> None:
     assert (found.username, found.password, found.source) == ("__token__", PASSWORD, "~/.pypirc")
     assert found.url.endswith("/legacy/")
     assert PASSWORD not in repr(found)
+
+
+def test_any_repository_of_a_pypirc_may_be_named(tmp_path: Path) -> None:
+    file = tmp_path / "pypirc"
+    text = "[distutils]\nindex-servers =\n  ours\n  nowhere\n[ours]\nrepository = https://example.org/legacy/\n[nowhere]\nusername = me\n"
+    file.write_text(f"{text}[ours_old]\nrepository = https://example.org/old/\n")
+
+    def named(repository: str) -> str:
+        destination = Destination(name="own", kind="index", repository=repository)
+        return account(destination, {"TWINE_CONFIG_FILE": str(file)}, alone=True).url
+
+    assert named("ours") == "https://example.org/legacy/"
+    for name, said, advice in (
+        ("our", f"Missing 'our' section from {file}.", "did you mean ours? "),
+        ("pypl", f"Missing 'pypl' section from {file}.", "did you mean pypi? "),
+        ("ours_old", f"Missing 'ours_old' section from {file}.", "did you mean ours? "),
+        ("nowhere", f"[nowhere] of {file} has no repository", ""),
+    ):
+        with pytest.raises(WainwrightError) as caught:
+            named(name)
+        error = caught.value
+        assert (error.code, error.where, error.what) == (Exit.USAGE, "publish.own", said)
+        assert error.hint.startswith(advice or f"add [{name}]")
 
 
 def test_a_broken_pypirc_tells_nothing_of_what_is_in_it(tmp_path: Path) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import configparser
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from wainwright.complaints import guess
 from wainwright.errors import Exit, WainwrightError
 from wainwright.masking import Mask
-from wainwright.release import Destination
+from wainwright.release import PUBLIC, Destination
 from wainwright.simplepage import without_userinfo
 
 TOKEN_USER: Final = "__token__"  # noqa: S105 - the user name that goes with every token
@@ -90,11 +92,24 @@ def _config(destination: Destination, environ: Mapping[str, str]) -> Mapping[str
     file = environ.get("TWINE_CONFIG_FILE") or DEFAULT_CONFIG_FILE
     try:
         return get_repository_from_config(file, name, environ.get("TWINE_REPOSITORY_URL"))
-    except TwineException as error:
-        first = str(error.args[0]).splitlines()[0]
-        raise WainwrightError(
-            first, code=Exit.USAGE, where=f"publish.{destination.name}", hint=f"add [{name}] to {file}, or give a url"
-        ) from None
+    except (TwineException, KeyError) as error:  # KeyError: a section that does not say where its repository is
+        first = f"[{name}] of {file} has no repository"
+        if isinstance(error, TwineException):
+            first = str(error.args[0]).splitlines()[0]
+        meant = guess(name, _sections(file))
+        advice = f"did you mean {meant}? Else " if meant and meant != name else ""
+        hint = f"{advice}add [{name}] and its repository to {file}, name it in index-servers there, or give a url"
+        raise WainwrightError(first, code=Exit.USAGE, where=f"publish.{destination.name}", hint=hint) from None
+
+
+def _sections(file: str) -> tuple[str, ...]:
+    """Name the repositories that a ~/.pypirc knows; a broken one knows those that need none."""
+    from twine.utils import get_config
+
+    try:
+        return tuple(sorted({*get_config(file), *PUBLIC}))
+    except (OSError, ValueError, configparser.Error):
+        return tuple(sorted(PUBLIC))
 
 
 def _from_keyring(url: str, username: str | None) -> tuple[str | None, str | None]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from string import Formatter
-from typing import Final
+from typing import Any, Final
 
 from wainwright.complaints import found, guess
 from wainwright.document import Document, KeyPath, Mistake, spell
-from wainwright.release import HOST
+from wainwright.release import HOST, PUBLIC
 from wainwright.terms import RULES, Pattern
 
 # Where a value must be one of the keys of a top table
@@ -27,7 +27,7 @@ HARMLESS: Final = {
     "images": {"python", "memory", "cpus", "time-limit", "env"},
     "targets": {"smoke"},
     "variants": {"backends", "glibc", "publish", "build", "libraries", "audit", "wheel", "smoke", "diff"},
-    "publish": {"simple", "max-size", "index"},
+    "publish": {"simple", "max-size", "index", "nightly"},
 }
 PLACEHOLDERS: Final = frozenset({"python", "out", "source"})
 
@@ -174,10 +174,18 @@ def _destinations(document: Document) -> Iterator[Mistake]:
         elif repository is not None and "url" in table:
             yield Mistake((*path, "url"), "expected a repository or a url, found both")
         for key in ("simple", "local-versions"):
-            if key in table and repository is not None:
-                yield Mistake((*path, key), f"{key} is for an index given by its url, not for {found(repository)}")
+            if key in table and repository is not None and (repository in PUBLIC or "/" in repository):
+                yield Mistake((*path, key), f"{key} is for an index of your own, not for {found(repository)}")
         if "index" in table and document.is_sound(*path, "index") and "/" not in str(repository):
             yield Mistake((*path, "index"), "index is for a GitHub repository; this destination is an index itself")
+        if table.get("nightly") is True and document.is_sound("project") and "sdist" in _source(document):
+            what = "a nightly is made of what changes from day to day, and project.source is a pinned sdist"
+            yield Mistake((*path, "nightly"), what)
+
+
+def _source(document: Document) -> dict[str, Any]:
+    source = document.data.get("project", {}).get("source")
+    return source if isinstance(source, dict) else {}
 
 
 def _commands(document: Document) -> Iterator[Mistake]:

@@ -25,11 +25,11 @@ class Asset:
 class Remote:
     """A file as a destination holds it.
 
-    `size` in bytes; `sha256` is None where the destination does not tell it; `complete` is false for what a broken
-    upload has left behind.
+    `size` in bytes; `size` and `sha256` are None where the destination does not tell them; `complete` is false for what
+    a broken upload has left behind.
     """
 
-    size: int
+    size: int | None
     sha256: str | None
     complete: bool = True
 
@@ -39,7 +39,7 @@ class Fate(Enum):
 
     ABSENT = "absent"
     SAME = "same"
-    UNKNOWN = "unknown"  # the same size, and no digest to compare
+    UNKNOWN = "unknown"  # no digest to compare, and no other size
     INCOMPLETE = "incomplete"
     DIFFERENT = "different"
 
@@ -64,20 +64,18 @@ def fate(asset: Asset, remote: Remote | None) -> Fate:
         return Fate.ABSENT
     if not remote.complete:
         return Fate.INCOMPLETE
-    if remote.size != asset.size:
-        return Fate.DIFFERENT
-    if remote.sha256 is None:
-        return Fate.UNKNOWN
-    return Fate.SAME if remote.sha256 == asset.sha256 else Fate.DIFFERENT
+    if remote.sha256 is not None:
+        return Fate.SAME if remote.sha256 == asset.sha256 else Fate.DIFFERENT
+    return Fate.UNKNOWN if remote.size in {None, asset.size} else Fate.DIFFERENT
 
 
 def conflict(asset: Asset, remote: Remote, *, where: str, hint: str = "") -> WainwrightError:
     """Say that a destination holds something else under a sealed name, with both digests."""
-    there = remote.sha256 or "unknown"
+    there = f"{remote.sha256 or 'unknown'}, {'unknown' if remote.size is None else remote.size} bytes"
     return WainwrightError(
         f"{asset.name} is there already, and is another file",
         code=Exit.CONFLICT,
         where=where,
-        details=(f"sealed: sha256 {asset.sha256}, {asset.size} bytes", f"there:  sha256 {there}, {remote.size} bytes"),
+        details=(f"sealed: sha256 {asset.sha256}, {asset.size} bytes", f"there:  sha256 {there}"),
         hint=hint or "what is public is never replaced: release another version",
     )

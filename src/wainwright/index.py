@@ -21,8 +21,6 @@ from wainwright.sealedfile import as_sealed
 from wainwright.simplepage import Listed
 from wainwright.uploading import Twine, Upload
 
-UNKNOWN_SIZE: Final = -1  # an HTML page tells digests, and no sizes
-
 HINTS: Final = {
     400: "a name that was used once is never free again, even when it was deleted: release another version",
     404: "is this the address for uploads?",
@@ -48,10 +46,7 @@ class Index:
     def listing(self) -> Mapping[str, Remote]:
         """Give what is there by name, in one request once the index's shape is known."""
         self._seen = self.pages.read()
-        return {
-            name: Remote(size=UNKNOWN_SIZE if file.size is None else file.size, sha256=file.sha256)
-            for name, file in self._seen.items()
-        }
+        return {name: Remote(size=file.size, sha256=file.sha256) for name, file in self._seen.items()}
 
     def holds(self, asset: Asset) -> bool:
         """Whether the index held these bytes when it was last listed; raises WainwrightError (CONFLICT) for others."""
@@ -89,7 +84,7 @@ class Index:
         file = page.get(asset.name)
         if file is None:
             return False
-        digest, size = file.sha256, UNKNOWN_SIZE if file.size is None else file.size
+        digest, size = file.sha256, file.size
         if digest is None:
             digest, size = self.pages.digest(file)
         if digest != asset.sha256:

@@ -104,7 +104,7 @@ def _refused(document: Document, job: Job) -> Iterator[Mistake]:
         if local and not destination.local_versions:
             path = _publish_path(document, job, destination)
             what = f"expected a destination that takes local versions, found {found(destination.name)}, which refuses"
-            yield Mistake(path, f"{what} +{local}{'; say local-versions = true if it does' if destination.url else ''}")
+            yield Mistake(path, f"{what} +{local}{'' if destination.is_known else '; say local-versions = true if it does'}")
 
 
 def _same_filename(document: Document, jobs: tuple[Job, ...]) -> Iterator[Mistake]:

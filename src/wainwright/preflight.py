@@ -128,7 +128,7 @@ class Preflight:
                     yield Finding.of(error)
         if not bound:
             yield from self._unsealed(name, tuple(there))
-        held = sum(max(remote.size, 0) for remote in there.values())
+        held = sum(remote.size or 0 for remote in there.values())
         new = sum(file.size for file in bound if file.name not in there)
         if held + new > filechecks.PROJECT_LIMIT and index.pages.account.username == "__token__":
             what = f"the project would have {human(held + new)} there, and 10 GiB is what an index allows"

@@ -15,6 +15,7 @@ from wainwright.values import Glibc, Python
 NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
 DEFAULT_COMMAND: Final = "{python} -m pip wheel --no-deps --wheel-dir {out} {source}"
 HOST: Final = "host"
+PUBLIC: Final = frozenset({"pypi", "testpypi"})  # the indexes that twine knows by name without any ~/.pypirc
 
 
 def _nothing() -> Mapping[Any, Any]:
@@ -205,7 +206,10 @@ class Variant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
-    """Where proven wheels go: a package index, or the release page of a repository. `max_size` in bytes a file."""
+    """Where proven wheels go: a package index, or the release page of a repository. `max_size` in bytes a file.
+
+    `repository` names a GitHub repository, or an index: one of PUBLIC, or by its section of ~/.pypirc.
+    """
 
     name: str
     kind: Literal["index", "github"]
@@ -215,6 +219,12 @@ class Destination:
     max_size: int | None = None
     local_versions: bool = False
     index: bool = False
+    nightly: bool = False
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its pages and its rules are known, so that release.toml has nothing to say of them."""
+        return self.kind == "github" or self.repository in PUBLIC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

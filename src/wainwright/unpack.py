@@ -176,6 +176,7 @@ def _destination(name: str, table: dict[str, Any]) -> Destination:
         max_size=_bytes(table.get("max-size")),
         local_versions=table.get("local-versions", on_github),
         index=table.get("index", False),
+        nightly=table.get("nightly", False),
     )
 
 
