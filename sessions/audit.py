@@ -5,16 +5,17 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
 from wainwright.audit import audit
-from wainwright.collecting import read_libraries
+from wainwright.collecting import read_libraries, read_scripts
 from wainwright.errors import Exit, WainwrightError
 from wainwright.graft import graft
+from wainwright.linkerscripts import followed
 from wainwright.planning import Job
 from wainwright.receipts import plain
 from wainwright.rendering import render
@@ -76,7 +77,9 @@ def _audit(pipeline: Pipeline, job: Job, wheel: Path, names: Names, log: Path) -
     """Repair or retag a built wheel in a private folder, judge the result, and only then move it into place."""
     folder = pipeline.wheelhouse / job.variant.name
     names.forget(job, folder)
-    libraries = read_libraries(pipeline.dist / job.id / LIBRARIES)
+    known = pipeline.dist / job.id / LIBRARIES
+    libraries = read_libraries(known)
+    job = replace(job, terms=followed(job.terms, read_scripts(known)))
     before = audit(wheel, claim=job.glibc, terms=job.terms, libraries=libraries)
     pipeline.wheelhouse.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".tmp-audit-", dir=pipeline.wheelhouse) as temporary:
@@ -88,7 +91,8 @@ def _audit(pipeline: Pipeline, job: Job, wheel: Path, names: Names, log: Path) -
         folder.mkdir(exist_ok=True)
         final = result.replace(folder / result.name)
     facts = {"verdict": verdict.to_json(), "grafted": list(grafted)}
-    return Outcome(wheel=final, facts=facts, note=f"{final.name}, measured {verdict.measured.tag}")
+    told = [note.message for note in verdict.notes if note.rule == "linker-script"]
+    return Outcome(wheel=final, facts=facts, note="; ".join((f"{final.name}, measured {verdict.measured.tag}", *told)))
 
 
 def _prepare(

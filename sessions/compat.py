@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from wainwright.collecting import read_libraries
+from wainwright.collecting import read_libraries, read_scripts
 from wainwright.entering import enter
 from wainwright.errors import Exit, WainwrightError
+from wainwright.linkerscripts import followed
 from wainwright.loading import Unpacked, ask_loader, describe, left_out, refusals, unpack
 from wainwright.pins import read_lock
 from wainwright.planning import Job
@@ -93,6 +94,8 @@ def _wheels(pipeline: Pipeline, selection: Selection, folder: Path) -> tuple[Whe
         home.mkdir()
         known = pipeline.dist / job.id / LIBRARIES
         libraries = read_libraries(known) if known.is_dir() else ()
+        if known.is_dir():
+            job = replace(job, terms=followed(job.terms, read_scripts(known)))  # noqa: PLW2901
         wheels.append(Wheel(job=job, path=path, unpacked=unpack(path, home), libraries=libraries))
     if not wheels:
         raise WainwrightError(

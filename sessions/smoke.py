@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from wainwright.archive import Archive
-from wainwright.collecting import read_libraries
+from wainwright.collecting import read_libraries, read_scripts
 from wainwright.containerpythons import pythons_in
 from wainwright.containers import Container
 from wainwright.entering import enter
 from wainwright.errors import Exit, WainwrightError
+from wainwright.linkerscripts import followed
 from wainwright.mapped import MAPPED
 from wainwright.places import Place
 from wainwright.planning import Job
@@ -87,10 +88,11 @@ def _pieces(pipeline: Pipeline, job: Job, standing: Standing) -> Sequence[Piece]
 def _smoke(pipeline: Pipeline, job: Job, wheel: Path, standing: Standing, log: Path) -> Outcome:
     """Have the image's loader look at the wheel, then install and use it there as a stranger would."""
     where = f"smoke {job.id} in {standing.image.name}"
-    libraries = read_libraries(pipeline.dist / job.id / LIBRARIES)
+    known = pipeline.dist / job.id / LIBRARIES
+    libraries, terms = read_libraries(known), followed(job.terms, read_scripts(known))
     facts: dict[str, Any] = {"image": standing.digest or None, "stands-in": standing.stands_in, "python": None}
     with enter(standing, pipeline.dist, pipeline.run, network=_needs_network(wheel)) as place:
-        facts |= prove_loading(place, wheel, arch=job.arch, terms=job.terms, libraries=libraries, where=where, log=log)
+        facts |= prove_loading(place, wheel, arch=job.arch, terms=terms, libraries=libraries, where=where, log=log)
         if isinstance(place, Container) and not pythons_in(place):
             return Outcome(wheel=wheel, facts=facts, note="loads; there is no Python here to import it")
         trial = Trial(place=place, job=job, image=standing.image, log=log)

@@ -147,24 +147,39 @@ def test_an_absent_driver_hides_no_other_library(tmp_path: Path) -> None:
         assert any("libgomp-" in name for name in archive.namelist())
 
 
-def test_a_library_that_only_the_build_image_has(tmp_path: Path) -> None:
+def test_a_library_that_only_the_build_image_has_below_a_linker_script(tmp_path: Path) -> None:
+    """As in a devtoolset: libonly.so is a text that leads the linker to the library itself."""
     only = engine.made(
         "only-here",
         f"FROM {engine.debian('bullseye', 'build').ref}\n"
-        "RUN echo 'int only(void) { return 1; }' >/tmp/only.c && cc -shared -fPIC /tmp/only.c -o /usr/lib/libonly.so.1"
-        " -Wl,-soname,libonly.so.1 && ln -s libonly.so.1 /usr/lib/libonly.so\n",
+        "RUN echo 'int only(void) { return 1; }' >/tmp/only.c && cc -shared -fPIC /tmp/only.c"
+        " -o /usr/lib/libonly.so.1.2 -Wl,-soname,libonly.so.1 && ldconfig"
+        " && echo 'INPUT ( /usr/lib/libonly.so.1.2 -lgcc )' >/usr/lib/libonly.so\n",
     )
-    text = release(build="bullseye-build", smoke=["bullseye"]).replace(
+    plain = release(build="bullseye-build", smoke=["bullseye"]).replace(
         f'"{engine.debian("bullseye", "build").ref}"', f'"{only.ref}"'
     )
-    text = text.replace("env = { }", 'env = { FLAGS = "-lonly" }') + '\n[variants.full.audit]\nmode = "retag"\n'
-    text += 'allow = ["missing-library"]\n'
+    plain = plain.replace("env = { }", 'env = { FLAGS = "-lonly" }')
+    text = plain + '\n[variants.full.audit]\nmode = "retag"\nallow = ["missing-library"]\n'
     project = Project(
         tmp_path / "demo", release=text, source="int only(void); long PyInit_mod(void) { return only(); }"
     )
     done = project.run("smoke")
     assert done.returncode == 7, done.stderr
     assert "demo/mod.so: libonly.so.1 => not found" in done.stderr
+
+    project.write("release.toml", plain + '\n[variants.full.libraries]\nexclude = ["libonly.so"]\n')
+    done = project.run("smoke")
+    assert done.returncode == 0, done.stderr
+    assert "build full-2_31-cp39-x86_64: unchanged" in done.stderr
+    assert (
+        "libonly.so is a text of linker commands in the build image, and is taken to mean libonly.so.1" in done.stderr
+    )
+    project.write("release.toml", plain + '\n[variants.full.libraries]\nkeep-name = ["/usr/lib/libonly.so"]\n')
+    done = project.run("smoke")
+    assert done.returncode == 0, done.stderr
+    with zipfile.ZipFile(next((project.root / "wheelhouse").glob("*/*.whl"))) as wheel:
+        assert "demo.libs/libonly.so.1" in wheel.namelist()
 
 
 CUDA = """

@@ -15,6 +15,7 @@ from typing import Any, Final
 from wainwright.archive import Archive
 from wainwright.elf import Elf, ElfError, looks_like_elf, read_elf
 from wainwright.errors import Exit, WainwrightError
+from wainwright.linkerscripts import Script, find_scripts
 from wainwright.places import Place
 from wainwright.receipts import replace_text
 from wainwright.terms import Outside
@@ -73,6 +74,7 @@ def collect(
 ) -> tuple[Outside, ...]:
     """Copy the outside libraries of a wheel into `folder`, and write libraries.json there.
 
+    Text files of linker commands are told there as well, with what they lead to.
     `policy` names the libraries that every system has; neither they nor what lies in the wheel are copied. Raises
     WainwrightError (BUILD) when the place cannot be asked.
     """
@@ -89,7 +91,7 @@ def collect(
         if answer.path and not answer.path.startswith(f"{inside}/") and answer.name not in known
     }
     libraries = tuple(_copy_out(place, found, folder, log)) if found else ()
-    write_libraries(folder, libraries)
+    write_libraries(folder, libraries, find_scripts(place, libraries, log) if libraries else ())
     return libraries
 
 
@@ -160,7 +162,7 @@ def _copy_out(place: Place, found: Mapping[str, str], folder: Path, log: Path) -
         )
 
 
-def write_libraries(folder: Path, libraries: Sequence[Outside]) -> None:
+def write_libraries(folder: Path, libraries: Sequence[Outside], scripts: Sequence[Script] = ()) -> None:
     """Write libraries.json, in which each copy is named relative to the folder."""
     rows = [
         {
@@ -175,13 +177,15 @@ def write_libraries(folder: Path, libraries: Sequence[Outside]) -> None:
         }
         for library in libraries
     ]
-    replace_text(folder / INDEX, json.dumps({"version": 1, "libraries": rows}, indent=2) + "\n")
+    texts = {script.path: list(script.leads_to) for script in scripts}
+    whole = {"version": 1, "libraries": rows, "scripts": texts}
+    replace_text(folder / INDEX, json.dumps(whole, indent=2) + "\n")
 
 
 def read_libraries(folder: Path) -> tuple[Outside, ...]:
     """Read a folder that `collect` wrote; raises WainwrightError (AUDIT) when it is not whole."""
     try:
-        rows: list[dict[str, Any]] = json.loads((folder / INDEX).read_bytes())["libraries"]
+        rows: list[dict[str, Any]] = _index(folder)["libraries"]
         libraries = tuple(
             Outside(
                 name=row["name"],
@@ -196,12 +200,7 @@ def read_libraries(folder: Path) -> tuple[Outside, ...]:
             for row in rows
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise WainwrightError(
-            "the libraries of the build are not there, or not whole",
-            code=Exit.AUDIT,
-            where=str(folder / INDEX),
-            hint="run the build session again",
-        ) from error
+        raise _not_whole(folder) from error
     for library in libraries:
         if not library.copy.is_file():
             raise WainwrightError(
@@ -211,3 +210,25 @@ def read_libraries(folder: Path) -> tuple[Outside, ...]:
                 hint="run the build session again",
             )
     return libraries
+
+
+def read_scripts(folder: Path) -> tuple[Script, ...]:
+    """Read which linker scripts `collect` saw; raises WainwrightError (AUDIT) when that is not whole."""
+    try:
+        texts = _index(folder).get("scripts", {})
+        return tuple(Script(path=path, leads_to=tuple(names)) for path, names in texts.items())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _not_whole(folder) from error
+
+
+def _index(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / INDEX).read_bytes()))
+
+
+def _not_whole(folder: Path) -> WainwrightError:
+    return WainwrightError(
+        "the libraries of the build are not there, or not whole",
+        code=Exit.AUDIT,
+        where=str(folder / INDEX),
+        hint="run the build session again",
+    )

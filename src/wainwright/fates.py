@@ -125,7 +125,7 @@ class Sorter:
             pattern for pattern in patterns_of(self.terms) if pattern.matches(known) or pattern.matches_name(library)
         )
         for pattern in found:
-            self.matched[pattern.text][known.real_path if pattern.is_path else library] = None
+            self.matched[pattern.text][known.real_path or library if pattern.is_path else library] = None
         return found
 
     def _neighbour(self, library: str, folders: Iterable[str]) -> str | None:

@@ -32,6 +32,7 @@ RULES: Final = frozenset(
         "isa",
         "keep-name",
         "licence",
+        "linker-script",
         "max-size",
         "missing-library",
         "musl-packed-relocations",
@@ -81,10 +82,14 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A library by shell pattern: with a slash by its path in its image, without one by its soname."""
+    """A library by shell pattern: with a slash by its path in its image, without one by its soname.
+
+    One that names a file of linker commands means the libraries to which that leads, by their sonames, as well.
+    """
 
     text: str
     reason: str = ""
+    leads_to: tuple[str, ...] = ()
 
     @property
     def is_path(self) -> bool:
@@ -100,13 +105,13 @@ class Pattern:
         A path pattern may spell the way the loader went or the one with links resolved: `/usr/local/cuda` is a link to
         `/usr/local/cuda-11.2` in most images, and people write either.
         """
-        if self.is_path:
-            return self.matches_path(library.real_path) or self.matches_path(library.path)
-        return self.matches_name(library.soname) or self.matches_name(library.name)
+        if self.matches_name(library.soname) or self.matches_name(library.name):
+            return True
+        return self.matches_path(library.real_path) or self.matches_path(library.path)
 
     def matches_name(self, soname: str) -> bool:
-        """Whether it names this soname; a path pattern never does."""
-        return not self.is_path and fnmatchcase(soname, self.text)
+        """Whether it names this soname; a path pattern never does, but what it leads to may."""
+        return soname in self.leads_to or (not self.is_path and fnmatchcase(soname, self.text))
 
     def matches_path(self, path: str) -> bool:
         """Whether it names this path or a folder above it; a soname pattern never does."""

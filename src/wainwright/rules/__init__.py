@@ -32,6 +32,7 @@ RULES: Final = (
     Rule(name="licence", check=terms.unknown_licence, severity=WARNING),
     Rule(name="unmatched-pattern", check=terms.unmatched_pattern),
     Rule(name="identical-libraries", check=libraries.identical_libraries, severity=WARNING),
+    Rule(name="linker-script", check=terms.linker_script, severity=NOTE),
     Rule(name="hidden-needs", check=terms.hidden_needs, severity=NOTE),
     Rule(name="guessed-provider", check=terms.guessed_provider, severity=NOTE),
     # each native member

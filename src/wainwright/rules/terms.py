@@ -123,7 +123,8 @@ def unmatched_pattern(case: Case) -> Iterator[Finding]:
     for pattern in (*case.terms.exclude, *(pattern for pattern, _ in case.terms.provided_by)):
         if case.fates.matched.get(pattern.text):
             continue
-        near = _near(pattern, case)
+        near = f", nor does {' or '.join(pattern.leads_to)}, to which it leads" if pattern.leads_to else ""
+        near += _near(pattern, case)
         if pattern.is_path and not case.outside:
             near += " (no library's path is known here)"
         yield Finding(
@@ -139,6 +140,18 @@ def _near(pattern: Pattern, case: Case) -> str:
     candidates = [library for library in known.values() if library.real_path or not pattern.is_path]
     near = pattern.near_misses(candidates)
     return f"; near are {', '.join(near)}" if near else ""
+
+
+# GNU ld, "Implicit Linker Scripts": a file that is no object is read as commands; `libdep.so` may be such a text.
+def linker_script(case: Case) -> Iterator[Finding]:
+    terms = case.terms
+    provided = (pattern for pattern, _ in terms.provided_by)
+    every = (*terms.exclude, *terms.exclude_optional, *terms.bundle, *terms.keep_name, *terms.forbid, *provided)
+    for text, names in {pattern.text: pattern.leads_to for pattern in every if pattern.leads_to}.items():
+        yield Finding(
+            rule="linker-script", library=text,
+            message=f"{text} is a text of linker commands in the build image, and is taken to mean {', '.join(names)}",
+        )  # fmt: skip
 
 
 # release.toml: what a wheel must hold, and what it must not.
