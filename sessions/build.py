@@ -118,14 +118,14 @@ def _entered(pipeline: Pipeline, job: Job, standing: Standing) -> Iterator[Place
     if standing.toolchain:
         standing = with_zig(standing, pipeline.run, pipeline.cache, tell=say)
     with enter(standing, pipeline.dist, pipeline.run, network=network, cache=pipeline.cache) as place:
-        if standing.toolchain and isinstance(place, Host):
+        if not standing.toolchain:
+            yield place
+        elif isinstance(place, Host):
             zig = ensure_zig(pipeline.run, pipeline.cache)
             tools = zig_environment(job.glibc, job.arch, place.folder / "tools", zig=zig)
             yield replace(place, extra=tools)
-        elif standing.toolchain:
-            yield with_tools(place, job.glibc)
         else:
-            yield place
+            yield with_tools(place, job.glibc)
 
 
 def _run_build(place: Place, job: Job, python: str, source: Prepared, log: Path, result: Path) -> Path:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from wainwright.engines import Engine, find_engine, platform_of
 from wainwright.errors import Exit, WainwrightError
-from wainwright.images import Found, build, have, look, pin_of, pull, push, ref_of
+from wainwright.images import Found, build, have, look, pin_of, pull, push, push_list, ref_of
 from wainwright.pins import Lock, read_lock
 from wainwright.release import Image, Release
 from wainwright.sessions.graph import Selection
@@ -21,26 +21,43 @@ def run(pipeline: Pipeline, _selection: Selection) -> None:
     """Have the images named after `--`, or all of them; pin those that have no pin.
 
     With `--update` each is built or pulled anew and pinned as it then is; with `--push` those with a Dockerfile go to
-    their registry as well.
+    their registry as well, several architectures of one as a manifest list.
     """
     options = pipeline.options
-    wanted = [
-        (image, arch) for image in named(pipeline.release, _names(pipeline)) for arch in arches_of(pipeline, image)
-    ]
+    wanted = [(image, arches_of(pipeline, image)) for image in named(pipeline.release, _names(pipeline))]
     if not wanted:
         say("images: no image of release.toml runs in a container")
         return
     engine = find_engine(pipeline.run)
     lock = read_lock(pipeline.release.root)
     if options.dry_run:
-        for image, arch in wanted:
-            say(_would(engine, image, arch))
+        for image, arches in wanted:
+            for arch in arches:
+                say(_would(engine, image, arch))
         return
     failures: list[WainwrightError] = []
     rows: list[dict[str, object]] = []
-    for image, arch in wanted:
+    for image, arches in wanted:
         try:
-            found = _have(pipeline, engine, image, arch, lock)
+            rows += _have_all(pipeline, engine, image, arches, failures)
+        except WainwrightError as error:
+            failures.append(error)
+    if options.json:
+        tell({"version": 1, "images": rows})
+    if failures:
+        raise merged(failures)
+
+
+def _have_all(
+    pipeline: Pipeline, engine: Engine, image: Image, arches: Sequence[str], failures: list[WainwrightError]
+) -> list[dict[str, object]]:
+    """Have an image for each architecture, and pin it; what fails is added to `failures`. Gives the rows for JSON."""
+    options = pipeline.options
+    rows: list[dict[str, object]] = []
+    for arch in arches:
+        lock = read_lock(pipeline.release.root)
+        try:
+            found = _have(pipeline, engine, image, arch, lock, of_several=len(arches) > 1)
         except WainwrightError as error:
             say(f"{image.name}: failed")
             failures.append(error)
@@ -49,10 +66,10 @@ def run(pipeline: Pipeline, _selection: Selection) -> None:
             lock = lock.write({**lock.pins, (image.name, arch): pin_of(found)})
         say(f"{image.name}: {found.ref} for {platform_of(arch)} is {found.digest}")
         rows.append({"image": image.name, "arch": arch, **asdict(pin_of(found))})
-    if options.json:
-        tell({"version": 1, "images": rows})
-    if failures:
-        raise merged(failures)
+    if options.push and image.dockerfile is not None and len(rows) == len(arches) > 1:
+        say(f"{image.name}: pushing the list {ref_of(image)} of {', '.join(arches)}")
+        push_list(engine, image, arches=arches, log=pipeline.logs / f"{image.name}.list.image.log")
+    return rows
 
 
 def _names(pipeline: Pipeline) -> Sequence[str]:
@@ -88,7 +105,7 @@ def arches_of(pipeline: Pipeline, image: Image) -> tuple[str, ...]:
     return tuple(sorted(arches)) or (platform.machine(),)
 
 
-def _have(pipeline: Pipeline, engine: Engine, image: Image, arch: str, lock: Lock) -> Found:
+def _have(pipeline: Pipeline, engine: Engine, image: Image, arch: str, lock: Lock, *, of_several: bool) -> Found:
     log = pipeline.logs / f"{image.name}.{arch}.image.log"
     if pipeline.options.update:
         if image.dockerfile is not None:
@@ -98,8 +115,8 @@ def _have(pipeline: Pipeline, engine: Engine, image: Image, arch: str, lock: Loc
     else:
         found = have(engine, image, arch=arch, lock=lock, tell=say, log=log)
     if pipeline.options.push and image.dockerfile is not None:
-        say(f"{image.name}: pushing {ref_of(image)}")
-        found = push(engine, image, arch=arch, log=log)
+        say(f"{image.name}: pushing {ref_of(image)} for {platform_of(arch)}")
+        found = push(engine, image, arch=arch, of_several=of_several, log=log)
     return found
 
 

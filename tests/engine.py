@@ -6,14 +6,18 @@ Without an engine these tests fail. They do not skip: a release that was never t
 from __future__ import annotations
 
 import fcntl
+import hashlib
+import io
+import json
 import os
 import subprocess
+import tarfile
 import tempfile
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from wainwright.engines import Engine, find_engine
+from wainwright.engines import Engine, find_engine, platform_of
 from wainwright.release import Image
 
 SCRIPTS = Path(__file__).parent.parent / "docker"
@@ -45,6 +49,32 @@ def made(name: str, dockerfile: str, files: Mapping[str, bytes] | None = None) -
             [engine().program, "build", "-q", "-t", f"wainwright/test:{name}", folder], check=True, capture_output=True
         )
     return Image(name=name, ref=f"wainwright/test:{name}")
+
+
+def foreign(ref: str, arch: str, files: Mapping[str, bytes]) -> Image:
+    """Load an image of these files that says it is for another architecture: its programs need not run here."""
+    layer = _tar({path: (data, 0o755) for path, data in files.items()})
+    config = {
+        "architecture": platform_of(arch).partition("/")[2],
+        "os": "linux",
+        "config": {"Env": ["PATH=/bin"]},
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
+    }
+    manifest = [{"Config": "config.json", "RepoTags": [ref], "Layers": ["layer.tar"]}]
+    members = {"config.json": json.dumps(config).encode(), "manifest.json": json.dumps(manifest).encode()}
+    whole = _tar({path: (data, 0o644) for path, data in {**members, "layer.tar": layer}.items()})
+    subprocess.run([engine().program, "load", "-q"], input=whole, check=True, capture_output=True)
+    return Image(name=ref.rpartition("/")[2].replace(":", "-"), ref=ref)
+
+
+def _tar(files: Mapping[str, tuple[bytes, int]]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for path, (data, mode) in files.items():
+            info = tarfile.TarInfo(path)
+            info.size, info.mode = len(data), mode
+            tar.addfile(info, io.BytesIO(data))
+    return buffer.getvalue()
 
 
 def containers() -> set[str]:

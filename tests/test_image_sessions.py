@@ -1,15 +1,20 @@
 from __future__ import annotations
 
 import json
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import engine
+import native
+from judging import extension
 from projects import RELEASE, Project
 from registry import registry
 from test_loading import NEW
+from wainwright.images import pull, push, push_list
+from wainwright.release import Image
 
 pytestmark = pytest.mark.engine
 
@@ -33,7 +38,11 @@ def with_dockerfile(folder: Path, address: str, name: str) -> Project:
     table = f'[images.base]\ndockerfile = "base.Dockerfile"\nref = "{address}/{name}:v1"\n'
     made = project(folder, table, build="base", smoke="base", python="3.9")
     made.edit("[variants.full.smoke]", '[variants.full.smoke]\nimages = ["host"]')
-    made.write("base.Dockerfile", f"FROM {engine.debian('bullseye', 'build').ref}\n")
+    # No compiler in there: what is pushed is to be small.
+    made.edit("{python} make.py {out}", "cp {source}/*.whl {out}")
+    wheel = "demo-1.0-cp39-cp39-linux_x86_64.whl"
+    native.wheel(made.root / wheel, {"demo/__init__.py": b"", "demo/mod.so": extension()})
+    made.write("base.Dockerfile", f"FROM {engine.debian().ref}\n")
     return made
 
 
@@ -54,7 +63,7 @@ def test_images_are_built_pinned_pushed_and_held_to_their_pin(address: str, tmp_
     receipt = json.loads((demo.root / "wheelhouse/receipts/full-2_17-cp39-x86_64.build.json").read_text())
     assert receipt["facts"]["image"] == row["digest"]
 
-    demo.write("base.Dockerfile", f"FROM {engine.debian('bullseye', 'build').ref}\nENV ADDED=1\n")
+    demo.write("base.Dockerfile", f"FROM {engine.debian().ref}\nENV ADDED=1\n")
     engine.engine().ask("rmi", "--force", f"{address}/held:v1")
     stopped = demo.run("images", "--", "--update")
     assert stopped.returncode == 0, stopped.stderr
@@ -63,6 +72,39 @@ def test_images_are_built_pinned_pushed_and_held_to_their_pin(address: str, tmp_
     assert stopped.returncode == 4, stopped.stderr
     assert f"release.lock pins {row['digest']}" in stopped.stderr
     assert f"{address}/held:v1 is now sha256:" in stopped.stderr
+
+
+def test_several_architectures_are_pushed_as_one_list(address: str, tmp_path: Path) -> None:
+    base = Image(name="base", ref=f"{address}/base:v1")
+    for arch in ("x86_64", "aarch64"):
+        engine.foreign(base.ref or "", arch, {"arch": arch.encode()})
+        push(engine.engine(), base, arch=arch, of_several=True)
+    push_list(engine.engine(), base, arches=("x86_64", "aarch64"))
+    engine.engine().ask("rmi", "--force", base.ref or "")
+
+    table = f'[images.both]\ndockerfile = "both.Dockerfile"\nref = "{address}/both:v1"\n'
+    demo = project(tmp_path / "demo", table, build="both", smoke="both", python="3.9")
+    demo.edit("[variants.full.smoke]", '[variants.full.smoke]\nimages = ["host"]')
+    demo.edit('glibc = ["2.17"]', 'glibc = ["2.17"]\narch = ["x86_64", "aarch64"]')
+    demo.write("both.Dockerfile", f"FROM {base.ref}\nCOPY make.py /note\n")
+    done = demo.run("images", "--", "--push", "--json")
+    assert done.returncode == 0, done.stderr
+    digests = {row["arch"]: row["digest"] for row in json.loads(done.stdout)["images"]}
+    assert f"both: pushing the list {address}/both:v1 of aarch64, x86_64" in done.stderr
+    request = urllib.request.Request(
+        f"http://{address}/v2/both/manifests/v1",
+        headers={"Accept": "application/vnd.docker.distribution.manifest.list.v2+json"},
+    )
+    with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
+        listed = {row["platform"]["architecture"]: row["digest"] for row in json.load(answer)["manifests"]}
+    assert listed == {"amd64": digests["x86_64"], "arm64": digests["aarch64"]}
+    # Another machine has each by its pin, and by the one tag.
+    for row in engine.engine().ask("images", "--quiet", f"{address}/both").stdout.split():
+        engine.engine().ask("rmi", "--force", row)
+    for arch, digest in digests.items():
+        pulled = pull(engine.engine(), Image(name="both", ref=f"{address}/both:v1"), arch=arch, digest=digest)
+        assert pulled.digest == digest
+    assert demo.run("images").returncode == 0
 
 
 def test_an_image_that_there_is_not_is_named(address: str, tmp_path: Path) -> None:
