@@ -29,7 +29,6 @@ def run(pipeline: Pipeline, _selection: Selection) -> None:
         say("images: no image of release.toml runs in a container")
         return
     engine = find_engine(pipeline.run)
-    lock = read_lock(pipeline.release.root)
     if options.dry_run:
         for image, arches in wanted:
             for arch in arches:
@@ -63,7 +62,7 @@ def _have_all(
             failures.append(error)
             continue
         if options.update or options.push or (image.name, arch) not in lock.pins:
-            lock = lock.write({**lock.pins, (image.name, arch): pin_of(found)})
+            lock.write({**lock.pins, (image.name, arch): pin_of(found)})
         say(f"{image.name}: {found.ref} for {platform_of(arch)} is {found.digest}")
         rows.append({"image": image.name, "arch": arch, **asdict(pin_of(found))})
     if options.push and image.dockerfile is not None and len(rows) == len(arches) > 1:
