@@ -471,7 +471,7 @@ EDGES = [0, 1, 0x7F, 0x80, 0xFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, (1 << 63) - 1, 
 EDITS = st.tuples(st.integers(0, 4000), st.sampled_from(EDGES) | st.integers(0, 1 << 32), st.sampled_from([1, 2, 4, 8]))
 
 
-@settings(max_examples=400, deadline=2000)
+@settings(max_examples=400, deadline=20_000)
 @given(st.sampled_from(SEEDS), st.lists(EDITS, min_size=1, max_size=8), st.integers(0, 63))
 def test_mutations(seed: bytes, edits: list[tuple[int, int, int]], cut: int) -> None:
     data = bytearray(seed)
@@ -482,7 +482,7 @@ def test_mutations(seed: bytes, edits: list[tuple[int, int, int]], cut: int) -> 
     _try(bytes(data[: len(data) - cut]))
 
 
-@settings(max_examples=100, deadline=2000)
+@settings(max_examples=100, deadline=20_000)
 @given(st.integers(0, 3000), st.binary(min_size=1, max_size=64))
 def test_mutations_of_a_compiled_file(compiled: dict[str, Path], at: int, piece: bytes) -> None:
     data = bytearray(compiled["user"].read_bytes())
