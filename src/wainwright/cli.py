@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from wainwright import diffcli
+from wainwright import diffcli, retagcli
 from wainwright.errors import Exit, WainwrightError
-from wainwright.values import Glibc
 
 if TYPE_CHECKING:
     from wainwright.terms import Terms
@@ -30,7 +29,7 @@ def main(argv: Sequence[str]) -> int:
         arguments = _parser().parse_args(list(argv))
     except SystemExit as finished:  # --help
         return finished.code if isinstance(finished.code, int) else Exit.RIGHT
-    run = {"audit": _audit, "diff": diffcli.run}[arguments.command]
+    run = {"audit": _audit, "retag": retagcli.run, "diff": diffcli.run}[arguments.command]
     return run(arguments)
 
 
@@ -38,6 +37,7 @@ def _parser() -> _Parser:
     parser = _Parser(prog="wainwright", description="Wheels at hand: judge, rename, compare.", allow_abbrev=False)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_audit(commands)
+    retagcli.add(commands)
     diffcli.add(commands)
     return parser
 
@@ -50,7 +50,9 @@ def _add_audit(commands: argparse._SubParsersAction[_Parser]) -> None:
         allow_abbrev=False,
     )
     audit.add_argument("wheels", nargs="+", type=Path, metavar="WHEEL")
-    audit.add_argument("--glibc", type=_glibc, metavar="2.17", help="the claim, in the stead of the wheel's own tags")
+    audit.add_argument(
+        "--glibc", type=retagcli.glibc, metavar="2.17", help="the claim, in the stead of the wheel's own tags"
+    )
     audit.add_argument(
         "--exclude", action="append", default=[], metavar="PATTERN",
         help="a library left to the user's machine, by soname; may be repeated; one that matches nothing is an error",
@@ -58,13 +60,6 @@ def _add_audit(commands: argparse._SubParsersAction[_Parser]) -> None:
     audit.add_argument("--allow", action="append", default=[], type=_rule, metavar="RULE", help="only warn of this")
     audit.add_argument("--deny", action="append", default=[], type=_rule, metavar="RULE", help="a violation here")
     audit.add_argument("--json", action="store_true", help="print the verdicts as JSON, and nothing else")
-
-
-def _glibc(text: str) -> Glibc:
-    try:
-        return Glibc.parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _rule(text: str) -> str:

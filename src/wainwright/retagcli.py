@@ -1,0 +1,90 @@
+"""`wainwright retag WHEEL…`: the tags that a wheel has measured up to, or named ones that it can keep."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from wainwright.errors import Exit, WainwrightError
+from wainwright.values import Glibc
+
+if TYPE_CHECKING:
+    from wainwright.verdict import Verdict
+
+# What new tags set right, or what says no more than that the old ones were wrong.
+MENDED: Final = frozenset({"tag-mismatch"})
+
+
+def add(commands: Any) -> None:
+    """Add the command to argparse's subcommands."""
+    retag = commands.add_parser(
+        "retag",
+        help="give wheels the tags that they keep",
+        description="Replace every platform tag of a wheel by what was measured, or by a named floor that it keeps. No "
+        "other member than WHEEL and RECORD is touched. Exit 0, 1 when a wheel cannot keep the tag, 2 when it cannot "
+        "be read.",
+        allow_abbrev=False,
+    )
+    retag.add_argument("wheels", nargs="+", type=Path, metavar="WHEEL")
+    retag.add_argument("--glibc", type=glibc, metavar="2.28", help="this floor, not the measured one; never below it")
+    retag.add_argument("--local-version", metavar="LABEL", help="put +LABEL behind the version, everywhere it stands")
+    retag.add_argument("--exclude", action="append", default=[], metavar="PATTERN", help="as for audit")
+    retag.add_argument(
+        "--wheel-dir", "-w", type=Path, metavar="DIR", help="where to; the wheel's own folder by default"
+    )
+
+
+def glibc(text: str) -> Glibc:
+    """Read a glibc version as argparse wants it."""
+    try:
+        return Glibc.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Retag each wheel, and print where it lies now."""
+    from wainwright.retag import retag
+
+    for wheel in arguments.wheels:
+        platforms = _platforms(wheel, arguments)
+        print(
+            retag(
+                wheel, arguments.wheel_dir or wheel.parent, platforms=platforms, local_version=arguments.local_version
+            )
+        )
+    return Exit.RIGHT
+
+
+def _platforms(wheel: Path, arguments: argparse.Namespace) -> tuple[str, ...]:
+    """Give the tags, which an audit of the wheel by that claim has found kept; raises WainwrightError otherwise."""
+    from wainwright.audit import audit
+    from wainwright.terms import Pattern, Terms
+
+    terms = Terms(exclude=tuple(Pattern(text) for text in dict.fromkeys(arguments.exclude)))
+    seen = audit(wheel, terms=terms)
+    measured = seen.measured
+    if seen.arch is None or measured.tag is None:
+        raise WainwrightError(
+            "there is no native code inside, so no platform to tag", code=Exit.FELL_SHORT, where=wheel.name
+        )
+    if measured.glibc is None:
+        if measured.tag.startswith("musllinux") and arguments.glibc is None:
+            return (measured.tag,)
+        raise _refused(wheel, f"no glibc floor will do: it measured {measured.tag}", seen)
+    floor: Glibc = arguments.glibc or measured.glibc
+    if floor < measured.glibc:
+        raise _refused(
+            wheel, f"it needs glibc {measured.glibc}, and {floor} is below that", audit(wheel, claim=floor, terms=terms)
+        )
+    kept = audit(wheel, claim=floor, terms=terms)
+    if any(found.rule not in MENDED for found in kept.violations):
+        raise _refused(wheel, f"it would not keep the tag of glibc {floor}", kept)
+    return floor.platforms(seen.arch)
+
+
+def _refused(wheel: Path, what: str, verdict: Verdict) -> WainwrightError:
+    from wainwright.rendering import render
+
+    return WainwrightError(what, code=Exit.FELL_SHORT, where=wheel.name, details=tuple(render(verdict).splitlines()))
