@@ -5,6 +5,7 @@ So the audit needs no container afterwards: it is a function of the wheel, these
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -171,6 +172,7 @@ def write_libraries(folder: Path, libraries: Sequence[Outside], scripts: Sequenc
             "path": library.path,
             "real-path": library.real_path,
             "copy": library.copy.name,
+            "sha256": _sha256(library.copy),
             "package": library.package,
             "licence": library.licence,
             "needed": list(library.needed),
@@ -180,6 +182,10 @@ def write_libraries(folder: Path, libraries: Sequence[Outside], scripts: Sequenc
     texts = {script.path: list(script.leads_to) for script in scripts}
     whole = {"version": 1, "libraries": rows, "scripts": texts}
     replace_text(folder / INDEX, json.dumps(whole, indent=2) + "\n")
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def read_libraries(folder: Path) -> tuple[Outside, ...]:
@@ -201,10 +207,10 @@ def read_libraries(folder: Path) -> tuple[Outside, ...]:
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _not_whole(folder) from error
-    for library in libraries:
-        if not library.copy.is_file():
+    for library, row in zip(libraries, rows, strict=True):
+        if not library.copy.is_file() or _sha256(library.copy) != row.get("sha256"):
             raise WainwrightError(
-                f"{library.name} is not among the libraries of the build",
+                f"{library.name} is not there as the build left it",
                 code=Exit.AUDIT,
                 where=str(folder),
                 hint="run the build session again",

@@ -73,6 +73,20 @@ class Receipt:
         return self.inputs == inputs and self.evidence(folder) is not None
 
 
+def _is_sound(receipt: Receipt) -> bool:
+    """Say whether every value is what it should be, and each file name a name: anyone can edit a receipt."""
+    wheels = [each for each in (receipt.wheel, receipt.source) if each is not None]
+    texts = (receipt.inputs, receipt.image, receipt.engine, receipt.error, receipt.log, receipt.started)
+    return (
+        all(isinstance(each, str) for each in texts)
+        and isinstance(receipt.passed, bool)
+        and isinstance(receipt.publishable, bool)
+        and isinstance(receipt.facts, dict)
+        and isinstance(receipt.seconds, (int, float))
+        and all(each.name == Path(each.name).name and each.name.endswith(".whl") for each in wheels)
+    )
+
+
 def digest_of(parts: Mapping[str, Any]) -> str:
     """Give the sha256 (hex) over the canonical JSON of `parts`; the order of keys and of sets does not matter."""
     text = json.dumps(plain(parts), sort_keys=True, separators=(",", ":"))
@@ -109,7 +123,8 @@ class Receipts:
                 return None
             for key in ("wheel", "source"):
                 data[key] = Artifact(**data[key]) if data[key] else None
-            return Receipt(**data)
+            receipt = Receipt(**data)
+            return receipt if _is_sound(receipt) else None
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return None
 
