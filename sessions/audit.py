@@ -6,7 +6,6 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
@@ -23,8 +22,9 @@ from wainwright.retag import retag
 from wainwright.run import Run
 from wainwright.sessions.build import LIBRARIES
 from wainwright.sessions.graph import Selection
-from wainwright.sessions.pipeline import Pipeline
-from wainwright.sessions.stage import Outcome, Piece, carry_out
+from wainwright.sessions.inputs import of_audit
+from wainwright.sessions.pipeline import Pipeline, say
+from wainwright.sessions.stage import Outcome, Piece, carry_out, would
 from wainwright.terms import Outside
 from wainwright.verdict import Verdict
 
@@ -38,6 +38,8 @@ def run(pipeline: Pipeline, selection: Selection) -> None:
     with pipeline.swept():
         names = Names.known_to(pipeline)
         carry_out(pipeline, "audit", [piece for job in jobs for piece in _pieces(pipeline, job, names)])
+        for stray in names.strays(pipeline.wheelhouse):
+            say(f"{stray.relative_to(pipeline.release.root)} is of no job of release.toml: nothing publishes it")
 
 
 def _pieces(pipeline: Pipeline, job: Job, names: Names) -> Sequence[Piece]:
@@ -45,27 +47,17 @@ def _pieces(pipeline: Pipeline, job: Job, names: Names) -> Sequence[Piece]:
     wheel = built.evidence(pipeline.dist / job.id) if built else None
     if built is None or wheel is None:
         if pipeline.options.dry_run:
-            return []
+            return [would("audit", job.id)]
         raise WainwrightError(
             "there is no built wheel to audit", code=Exit.AUDIT, where=f"job {job.id}", hint="run the build session"
         )
-    inputs = {
-        "stage": "audit",
-        "wheel": built.wheel,
-        "build": built.inputs,
-        "terms": job.terms,
-        "mode": job.variant.audit.mode,
-        "local-version": job.variant.local_version,
-        "glibc": job.glibc,
-        "auditwheel": version("auditwheel"),
-    }
     piece = Piece(
         stage="audit",
         job=job.id,
         image=built.image,
         engine=built.engine,
         publishable=built.publishable,
-        inputs=inputs,
+        inputs=of_audit(job, built),
         folder=pipeline.wheelhouse / job.variant.name,
         source=built.wheel,
         work=lambda log: _audit(pipeline, job, wheel, names, log),
@@ -164,6 +156,13 @@ class Names:
             if receipt is not None and receipt.wheel is not None:
                 owners[job.variant.name, receipt.wheel.name] = job.id
         return cls(owners, Lock())
+
+    def strays(self, wheelhouse: Path) -> list[Path]:
+        """Give the wheels that no job has made."""
+        with self.lock:
+            return sorted(
+                path for path in wheelhouse.glob("*/*.whl") if (path.parent.name, path.name) not in self.owners
+            )
 
     def forget(self, job: Job, folder: Path) -> None:
         """Remove the job's earlier wheel: it is not of these inputs, and a failure must leave no result."""

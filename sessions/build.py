@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import tempfile
@@ -11,16 +12,20 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from wainwright.collecting import collect
+from wainwright.archive import ArchiveError
+from wainwright.collecting import collect, read_libraries
 from wainwright.containerzig import with_tools, with_zig
 from wainwright.entering import enter
 from wainwright.errors import Exit, WainwrightError
 from wainwright.host import Host
+from wainwright.nightly import stands_for
 from wainwright.places import Place
 from wainwright.planning import Job
 from wainwright.policy import load_policies
 from wainwright.retag import retag
 from wainwright.sessions.graph import Selection
+from wainwright.sessions.inputs import Place as Made
+from wainwright.sessions.inputs import of_build
 from wainwright.sessions.pipeline import Pipeline, say
 from wainwright.sessions.stage import Outcome, Piece, carry_out
 from wainwright.sessions.standings import have_images, have_pythons
@@ -31,6 +36,7 @@ from wainwright.toolchain import environment as zig_environment
 from wainwright.values import Python
 from wainwright.wheelfile import WheelName, parse_wheel_name
 
+VERSION = ("WAINWRIGHT_VERSION", "SETUPTOOLS_SCM_PRETEND_VERSION")  # where a build finds the version of a tag
 LIBRARIES = "libraries"  # beside the wheel in dist/JOB/: the outside libraries, with libraries.json that says whence
 
 
@@ -44,43 +50,41 @@ def run(pipeline: Pipeline, selection: Selection) -> None:
 
 
 def _piece(pipeline: Pipeline, job: Job, standing: Standing) -> Piece:
-    inputs = {
-        "stage": "build",
-        "source": pipeline.source.digest,
-        "tag": pipeline.version,
-        "build": job.variant.build,
-        "image": {"name": job.image.name, "engine": standing.engine, "digest": standing.digest, "env": job.image.env},
-        "zig": ZIG_VERSION if standing.toolchain else None,
-        "env": job.env,
-        "python": job.python,
-        "glibc": job.glibc,
-        "arch": job.arch,
-        "keeps-tag": job.variant.audit.mode == "check",
-    }
     return Piece(
         stage="build",
         job=job.id,
         image=job.image.name,
         engine=standing.engine,
         publishable=not standing.stands_in,
-        inputs=inputs,
+        inputs=of_build(pipeline, job, Made.of(standing)),
         folder=pipeline.dist / job.id,
+        is_whole=lambda: _has_libraries(pipeline.dist / job.id / LIBRARIES),
         work=lambda log: _build(pipeline, job, standing, log),
     )
 
 
+def _has_libraries(folder: Path) -> bool:
+    try:
+        read_libraries(folder)
+    except WainwrightError:
+        return False
+    return True
+
+
 def _build(pipeline: Pipeline, job: Job, standing: Standing, log: Path) -> Outcome:
     """Build one wheel, check that it is the one that was asked for, and put it where the audit finds it."""
+    pipeline.discard(job)
     source = pipeline.source
     with _temporary(pipeline.dist) as result, _entered(pipeline, job, standing) as place:
         python = place.python(job.python)
-        made = _run_build(place, job, python, source, log, result)
-        version = pipeline.version or source.version
-        _check_wheel(made, job, name=source.name, version=version)
-        if job.variant.audit.mode != "check":
-            made = _unstamped(made, result, job.arch)
-        policy = load_policies().at(job.glibc, job.arch).libraries
-        libraries = collect(place, made, result / LIBRARIES, arch=job.arch, policy=policy, log=log)
+        made = _run_build(place, job, python, source, log, result, version=pipeline.version)
+        with _of_the_build(made, job):
+            made = _of_this_day(made, result, job, version=pipeline.version or "", said=source.version)
+            _check_wheel(made, job, name=source.name, version=pipeline.version or source.version)
+            if job.variant.audit.mode != "check":
+                made = _unstamped(made, result, job.arch)
+            policy = load_policies().at(job.glibc, job.arch).libraries
+            libraries = collect(place, made, result / LIBRARIES, arch=job.arch, policy=policy, log=log)
         folder = pipeline.dist / job.id
         shutil.rmtree(folder, ignore_errors=True)
         result.replace(folder)
@@ -93,6 +97,20 @@ def _build(pipeline: Pipeline, job: Job, standing: Standing, log: Path) -> Outco
         "libraries": [library.path for library in libraries],
     }
     return Outcome(wheel=folder / made.name, facts=facts, note=made.name)
+
+
+@contextmanager
+def _of_the_build(made: Path, job: Job) -> Iterator[None]:
+    """Let what is wrong with the file that a build left be the build's error."""
+    try:
+        yield
+    except ArchiveError as error:
+        raise WainwrightError(
+            f"the build left {made.name}, which is no wheel: {error.what}",
+            code=Exit.BUILD,
+            where=f"job {job.id}",
+            details=error.details,
+        ) from error
 
 
 @contextmanager
@@ -117,7 +135,7 @@ def _entered(pipeline: Pipeline, job: Job, standing: Standing) -> Iterator[Place
         )
     if standing.toolchain:
         standing = with_zig(standing, pipeline.run, pipeline.cache, tell=say)
-    with enter(standing, pipeline.dist, pipeline.run, network=network, cache=pipeline.cache) as place:
+    with enter(standing, pipeline.work, pipeline.run, network=network, cache=pipeline.cache) as place:
         if not standing.toolchain:
             yield place
         elif isinstance(place, Host):
@@ -128,14 +146,16 @@ def _entered(pipeline: Pipeline, job: Job, standing: Standing) -> Iterator[Place
             yield with_tools(place, job.glibc)
 
 
-def _run_build(place: Place, job: Job, python: str, source: Prepared, log: Path, result: Path) -> Path:
+def _run_build(
+    place: Place, job: Job, python: str, source: Prepared, log: Path, result: Path, *, version: str | None
+) -> Path:
     """Run the job's commands in its place, and bring out the one wheel that they made."""
     inside, out = f"{place.root}/source", f"{place.root}/out"
     place.put(source.path, inside)
     built = result / "built"
     built.mkdir()
     place.put(built, out)
-    env = _build_environment(place.environment(), job)
+    env = _build_environment(place.environment(), job, version)
     commands = [*(("before", text) for text in job.variant.build.before), ("command", job.variant.build.command)]
     for key, text in commands:
         words = _filled(text, python=python, out=out, source=inside)
@@ -157,6 +177,10 @@ def _run_build(place: Place, job: Job, python: str, source: Prepared, log: Path,
             hint="`pip wheel --no-deps --wheel-dir {out} {source}` leaves one; look at variants."
             f"{job.variant.name}.build.command, and at the log {os.path.relpath(log)}",
         )
+    if wheels[0].is_symlink() or not wheels[0].is_file():
+        raise WainwrightError(
+            f"the build left {wheels[0].name}, which is not a file", code=Exit.BUILD, where=f"job {job.id}"
+        )
     made = wheels[0].rename(result / wheels[0].name)
     shutil.rmtree(built)
     return made
@@ -164,14 +188,16 @@ def _run_build(place: Place, job: Job, python: str, source: Prepared, log: Path,
 
 def _filled(text: str, **words: str) -> str:
     """Put the words, quoted, in place of `{word}`; every other brace is the shell's own."""
-    for name, word in words.items():
-        text = text.replace(f"{{{name}}}", shlex.quote(word))
-    return text
+    return re.sub(rf"\{{({'|'.join(words)})\}}", lambda match: shlex.quote(words[match[1]]), text)
 
 
-def _build_environment(environment: Mapping[str, str], job: Job) -> dict[str, str]:
-    """Join what the toolchain and the job both say about one variable, the job's word last so that it wins."""
+def _build_environment(environment: Mapping[str, str], job: Job, version: str | None) -> dict[str, str]:
+    """Join what the toolchain and the job both say about one variable, the job's word last so that it wins.
+
+    The version that is to be released goes along: a clean copy has no .git that could tell it.
+    """
     env = dict(environment) | dict(job.image.env)
+    env |= dict.fromkeys(VERSION, version) if version else {}
     for name, value in job.env.items():
         env[name] = f"{env[name]} {value}" if name in env and name.endswith(("FLAGS", "_ARGS")) else value
     env.setdefault("SOURCE_DATE_EPOCH", "315532800")  # 1980-01-01, the first day that a zip can hold
@@ -207,6 +233,23 @@ def _runs_on(wheel: WheelName, python: Python) -> bool:
     own = cpython_tags(version, abis=[python.tag], platforms=["any"])
     fitting = {str(tag) for tag in (*own, *compatible_tags(version, f"cp{python.major}{python.minor}", ["any"]))}
     return any(f"{interpreter}-{abi}-any" in fitting for interpreter in wheel.pythons for abi in wheel.abis)
+
+
+def _of_this_day(wheel: Path, folder: Path, job: Job, *, version: str, said: str | None) -> Path:
+    """Give a nightly its version, where the build has taken the one that is written in the source."""
+    built = parse_wheel_name(wheel.name).public_version
+    if built == version or not stands_for(built, version, said):
+        return wheel
+    if job.variant.audit.mode == "check":
+        raise WainwrightError(
+            f"the build made {wheel.name}, and this nightly is {version}",
+            code=Exit.BUILD,
+            where=f"variants.{job.variant.name}.audit.mode, job {job.id}",
+            hint='with "check" nobody else touches the wheel: have the build take its version from WAINWRIGHT_VERSION',
+        )
+    renamed = retag(wheel, folder, version=version)
+    wheel.unlink()
+    return renamed
 
 
 def _unstamped(wheel: Path, folder: Path, arch: str) -> Path:

@@ -49,7 +49,7 @@ class Task:
         if self.stage in STAGES and pipeline.is_sealed:
             from wainwright.sessions.pipeline import say
 
-            say(f"{self.name}: {pipeline.options.tag} is sealed: its wheels stay as they are")
+            say(f"{self.name}: {pipeline.tag} is sealed: its wheels stay as they are")
             return
         work: Callable[[Pipeline, Selection], None] = import_module(f"wainwright.sessions.{self.stage}").run
         work(pipeline, self.selection)

@@ -74,7 +74,7 @@ def _have_all(
 def _names(pipeline: Pipeline) -> Sequence[str]:
     """Give the words after `--`, unless they are the tag of a release that has every image here first."""
     words = pipeline.options.words
-    return () if words and pipeline.release.project.version_of(words[0]) else words
+    return () if words and pipeline.release.project.version_of(pipeline.tag or "") else words
 
 
 def named(release: Release, words: Sequence[str]) -> tuple[Image, ...]:

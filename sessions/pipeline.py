@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
+from wainwright.clock import Clock
 from wainwright.errors import Exit, WainwrightError
 from wainwright.manifest import read as read_manifest
-from wainwright.planning import Job, plan, select
+from wainwright.nightly import NIGHTLY, day_of, tonight
+from wainwright.planning import Job, for_nightly, plan, select
 from wainwright.receipts import Receipts
 from wainwright.release import Release
 from wainwright.run import Run, run
@@ -34,10 +39,23 @@ class Pipeline:
     release: Release
     options: Options
     run: Run = run
+    clock: Clock = field(default_factory=Clock)
 
     @property
     def dist(self) -> Path:
         return self.release.root / "dist"
+
+    @cached_property
+    def work(self) -> Path:
+        """Where jobs on the host have their temporary folders: in `dist/`, unless compilers and pip trip over its name.
+
+        `CC` is split at spaces, and pip reads `;` as the begin of a marker.
+        """
+        dist = self.dist.resolve()
+        if re.fullmatch(r"[\w./+@-]+", str(dist), re.ASCII):
+            return dist
+        name = hashlib.sha256(os.fsencode(dist)).hexdigest()[:12]
+        return Path(gettempdir()) / f"wainwright-{os.getuid()}-{name}"
 
     @property
     def wheelhouse(self) -> Path:
@@ -58,7 +76,9 @@ class Pipeline:
 
     @cached_property
     def plan(self) -> tuple[Job, ...]:
-        return plan(self.release, python=Python.of_running(), arch=platform.machine())
+        """Every job. A nightly has those alone that go nowhere, or to a destination which takes nightlies."""
+        jobs = plan(self.release, python=Python.of_running(), arch=platform.machine())
+        return for_nightly(jobs) if self.is_nightly else jobs
 
     def jobs(self, selection: Selection) -> tuple[Job, ...]:
         """Give the jobs of a session that `--only` leaves; raises WainwrightError when it matches none at all.
@@ -69,9 +89,21 @@ class Pipeline:
         return select(self.plan, only=only, variant=selection.variant, glibc=selection.glibc)
 
     @cached_property
+    def tag(self) -> str | None:
+        """The tag after `--`; the word `nightly` stands for the one of this day's nightly."""
+        if self.options.tag != NIGHTLY:
+            return self.options.tag
+        project = self.release.project
+        return project.tag.replace("{version}", tonight(project, self.clock.day, self.run))
+
+    @property
+    def is_nightly(self) -> bool:
+        return day_of(self.release.project.version_of(self.tag or "") or "") is not None
+
+    @cached_property
     def version(self) -> str | None:
         """The version that the tag after `--` spells, if one was given; an image may stand there for `compat`."""
-        tag = self.options.tag
+        tag = self.tag
         if tag is None:
             return None
         version = self.release.project.version_of(tag)
@@ -87,19 +119,34 @@ class Pipeline:
     @property
     def is_sealed(self) -> bool:
         """Whether the tag after `--` has its sealed set of wheels, and is not to be sealed anew."""
-        tag = self.options.tag
+        tag = self.tag
         return tag is not None and not self.options.reseal and read_manifest(self.wheelhouse, tag) is not None
 
     @cached_property
     def source(self) -> Prepared:
         """A clean copy of the source, made once a run, and removed by `swept`."""
-        self.dist.mkdir(parents=True, exist_ok=True)
-        return prepare(self.release.project.source, self.dist / ".tmp-source", run=self.run, cache=self.cache)
+        folder = self.scratch
+        folder.mkdir(parents=True, exist_ok=True)
+        return prepare(self.release.project.source, folder / ".tmp-source", run=self.run, cache=self.cache)
+
+    @cached_property
+    def scratch(self) -> Path:
+        """Where what is gone afterwards lies: `dist/`, and within `swept` of a dry run a folder elsewhere."""
+        return self.dist
 
     @contextmanager
     def swept(self) -> Iterator[None]:
-        """Hold the output folders for this process alone; what a killed run left behind is removed first."""
+        """Hold the output folders for this process alone; what a killed run left behind is removed first.
+
+        A dry run touches none of them.
+        """
         with ExitStack() as stack:
+            if self.options.dry_run:
+                folder = stack.enter_context(TemporaryDirectory(prefix="wainwright-dry-run-"))
+                vars(self)["scratch"] = Path(folder)
+                stack.callback(self._forget)
+                yield
+                return
             self.dist.mkdir(parents=True, exist_ok=True)
             lock = stack.enter_context((self.dist / ".lock").open("w"))
             try:
@@ -112,10 +159,24 @@ class Pipeline:
                 yield
             finally:
                 self._sweep()
-                vars(self).pop("source", None)
+                self._forget()
+
+    def _forget(self) -> None:
+        """Let go of what is gone: the clean copy of the source, and where it lay."""
+        for name in ("source", "scratch"):
+            vars(self).pop(name, None)
+
+    def discard(self, job: Job) -> None:
+        """Remove what earlier runs made of a job: it is not of these inputs, and a failure must leave no result."""
+        audited = self.receipts.read(job.id, "audit")
+        if audited is not None and audited.wheel is not None:
+            (self.wheelhouse / job.variant.name / audited.wheel.name).unlink(missing_ok=True)
+        for receipt in self.receipts.folder.glob(f"{job.id}.*.json"):
+            receipt.unlink()
+        shutil.rmtree(self.dist / job.id, ignore_errors=True)
 
     def _sweep(self) -> None:
-        for folder in (self.dist, self.wheelhouse, self.receipts.folder, *self.wheelhouse.glob("*/")):
+        for folder in (self.dist, self.work, self.wheelhouse, self.receipts.folder, *self.wheelhouse.glob("*/")):
             for left in folder.glob(".tmp-*"):
                 if left.is_dir() and not left.is_symlink():
                     shutil.rmtree(left, ignore_errors=True)

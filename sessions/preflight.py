@@ -5,12 +5,13 @@ from __future__ import annotations
 from wainwright.manifest import Manifest
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.pipeline import Pipeline, say, tell, translated
-from wainwright.sessions.releasing import Subject, check_choice, fly, known_seal, opened
+from wainwright.sessions.releasing import Subject, check_choice, fly, known_seal, opened, tell_left_out
 
 
 def run(pipeline: Pipeline, _: Selection) -> None:
     """Look at git, tokens, limits, names and what is already there; a sealed release is compared by digest."""
     check_choice(pipeline)
+    tell_left_out(pipeline, "preflight")
     with translated():
         subject = Subject.of(pipeline)
         manifest: Manifest | None = known_seal(pipeline, subject)

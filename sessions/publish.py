@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -33,6 +33,7 @@ from wainwright.sessions.releasing import (
     published,
     sealing,
     shadow,
+    tell_left_out,
 )
 from wainwright.sites import Hosts
 from wainwright.wanted import Wanted
@@ -44,6 +45,7 @@ def run(pipeline: Pipeline, _: Selection) -> None:
     A tag that is sealed is first of all held to what it was sealed with.
     """
     check_choice(pipeline)
+    tell_left_out(pipeline, "publish")
     with pipeline.swept(), translated(), ExitStack() as stack:
         subject = Subject.of(pipeline)
         hosts = stack.enter_context(opened(pipeline, subject))
@@ -53,23 +55,49 @@ def run(pipeline: Pipeline, _: Selection) -> None:
         proven, refusals = (known.files, ()) if known else examine(sealing(pipeline, subject, pipeline.wheelhouse))
         fly(pipeline, subject, hosts, files=proven, manifest=known)
         if pipeline.options.dry_run and refusals:
-            say(f"publish: {subject.tag} would be refused as it stands:")
-            for line in refusals:
-                say(f"  {line}")
+            _foretell(pipeline, subject, hosts, refusals)
             return
         dry = pipeline.options.dry_run and known is None
         wheelhouse = stack.enter_context(shadow(pipeline)) if dry else pipeline.wheelhouse
         sealed = known or _sealed(pipeline, subject, hosts, wheelhouse)
         publication = Publication(
             sites=list(_sites(pipeline, hosts, sealed, wheelhouse)),
-            journal=Journal.open(None if pipeline.options.dry_run else pipeline.wheelhouse / JOURNAL, subject.tag),
+            journal=Journal.open(
+                None if pipeline.options.dry_run else pipeline.wheelhouse / JOURNAL,
+                subject.tag,
+                now=pipeline.clock.stamp,
+            ),
             say=lambda line: say(f"publish: {line}"),
             command=command(pipeline, "publish"),
             dry_run=pipeline.options.dry_run,
+            pause=pipeline.clock.sleep,
         )
         rows = publication.run()
         _index_pages(pipeline, hosts, sealed, publication)
     _show(pipeline, subject, rows)
+
+
+def _foretell(pipeline: Pipeline, subject: Subject, hosts: Hosts, refusals: Iterable[str]) -> None:
+    """Say what is still to be proven, and every write that would come after it, in its order."""
+    say(f"publish: {subject.tag} would be refused as it stands:")
+    for line in refusals:
+        say(f"  {line}")
+    say("publish: once that is done, it would be sealed, and then")
+    bound = {
+        name: [
+            f"would upload {job.filename(subject.name, subject.version)}"
+            for job in published(pipeline)
+            if name in {place.name for place in job.destinations}
+        ]
+        for name in hosts.declared
+    }
+    evidence = [f"would upload {name}" for name in (manifests.SUMS, manifests.MANIFEST)]
+    lines = [f"{name}: {line}" for name in hosts.githubs for line in ("would create a draft", *bound[name], *evidence)]
+    lines += [f"{name}: {line}" for name in hosts.indexes for line in bound[name]]
+    for line in (*lines, *(f"{name}: would make the release public" for name in hosts.githubs)):
+        say(f"publish: {line}")
+    for name in hosts.githubs:
+        _tell_of_index(pipeline, hosts, name)
 
 
 def _sealed(pipeline: Pipeline, subject: Subject, hosts: Hosts, wheelhouse: Path) -> Manifest:
@@ -111,8 +139,8 @@ def _sites(pipeline: Pipeline, hosts: Hosts, sealed: Manifest, wheelhouse: Path)
 def _page(pipeline: Pipeline, github: GitHub, name: str, sealed: Manifest, wheelhouse: Path) -> ReleasePage:
     """Give the release page as it is wanted: the wheels, what belongs to them, the manifest, and the notes."""
     bound = tuple(file.asset(wheelhouse) for file in sealed.bound_for(name))
-    text = changelog(pipeline.release.root)
-    said = section(text, sealed.version) if text else None
+    text = changelog(pipeline.release.root) or ""
+    said = section(text, "Unreleased" if pipeline.is_nightly else sealed.version)
     if said is None:
         said = github.generated_notes(sealed.tag, commit=sealed.commit)
     wanted = Wanted(
@@ -135,7 +163,7 @@ def _index_pages(pipeline: Pipeline, hosts: Hosts, sealed: Manifest, publication
             continue
         folder = pipeline.wheelhouse / "pages" / name
         if pipeline.options.dry_run:
-            say(f"publish: {name}: would write {folder}{' and push it' if pipeline.options.push else ''}")
+            _tell_of_index(pipeline, hosts, name)
             continue
         groups = pages.links(sealed, name, release_url=publication.links[name])
         pages.write(folder, sealed.name, groups)
@@ -146,6 +174,12 @@ def _index_pages(pipeline: Pipeline, hosts: Hosts, sealed: Manifest, publication
                 sealed.name, groups, remote=remote, message=f"{sealed.name} {sealed.version}", run=pipeline.run
             )
             say(f"publish: {name}: {'pushed to' if pushed else 'unchanged on'} {pages.BRANCH}")
+
+
+def _tell_of_index(pipeline: Pipeline, hosts: Hosts, name: str) -> None:
+    if hosts.declared[name].index:
+        push = " and push it" if pipeline.options.push else ""
+        say(f"publish: {name}: would write {pipeline.wheelhouse / 'pages' / name}{push}")
 
 
 def _remote(pipeline: Pipeline, github: GitHub) -> str:

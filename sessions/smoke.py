@@ -22,9 +22,11 @@ from wainwright.release import Image
 from wainwright.run import Completed
 from wainwright.sessions.build import LIBRARIES
 from wainwright.sessions.graph import Selection
+from wainwright.sessions.inputs import Place as Made
+from wainwright.sessions.inputs import of_smoke
 from wainwright.sessions.pipeline import Pipeline
 from wainwright.sessions.proving import prove_loading, prove_mapped
-from wainwright.sessions.stage import Outcome, Piece, carry_out
+from wainwright.sessions.stage import Outcome, Piece, carry_out, would
 from wainwright.sessions.standings import have_images
 from wainwright.standing import Standing
 from wainwright.wheelfile import parse_wheel_name, read_dist_info
@@ -57,7 +59,7 @@ def _pieces(pipeline: Pipeline, job: Job, standing: Standing) -> Sequence[Piece]
     wheel = audited.evidence(folder) if audited else None
     if audited is None or wheel is None:
         if pipeline.options.dry_run:
-            return []
+            return [would("smoke", job.id, image=standing.image.name)]
         raise WainwrightError(
             "there is no audited wheel to test", code=Exit.SMOKE, where=f"job {job.id}", hint="run the audit session"
         )
@@ -68,15 +70,7 @@ def _pieces(pipeline: Pipeline, job: Job, standing: Standing) -> Sequence[Piece]
         image=image.name,
         engine=standing.engine,
         publishable=audited.publishable and not standing.stands_in,
-        inputs={
-            "stage": "smoke",
-            "audit": audited.inputs,
-            "wheel": audited.wheel,
-            "smoke": job.variant.smoke,
-            "backends": job.variant.backends,
-            "image": {"name": image.name, "engine": standing.engine, "digest": standing.digest, "env": image.env},
-            "python": job.python,
-        },
+        inputs=of_smoke(job, audited, image, Made.of(standing)),
         folder=folder,
         source=audited.wheel,
         per_image=True,
@@ -91,7 +85,7 @@ def _smoke(pipeline: Pipeline, job: Job, wheel: Path, standing: Standing, log: P
     known = pipeline.dist / job.id / LIBRARIES
     libraries, terms = read_libraries(known), followed(job.terms, read_scripts(known))
     facts: dict[str, Any] = {"image": standing.digest or None, "stands-in": standing.stands_in, "python": None}
-    with enter(standing, pipeline.dist, pipeline.run, network=_needs_network(wheel)) as place:
+    with enter(standing, pipeline.work, pipeline.run, network=_needs_network(wheel)) as place:
         facts |= prove_loading(place, wheel, arch=job.arch, terms=terms, libraries=libraries, where=where, log=log)
         if isinstance(place, Container) and not pythons_in(place):
             return Outcome(wheel=wheel, facts=facts, note="loads; there is no Python here to import it")

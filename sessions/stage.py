@@ -10,10 +10,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from wainwright import __version__
 from wainwright.errors import Exit, WainwrightError
-from wainwright.receipts import Artifact, Receipt, digest_of, plain
+from wainwright.receipts import Artifact, Receipt, plain
 from wainwright.run import interruptible
+from wainwright.sessions.inputs import digest
 from wainwright.sessions.pipeline import Pipeline, say, tell, translated
 from wainwright.sessions.progress import Progress
 
@@ -32,7 +32,8 @@ class Piece:
     """One job at one stage, in one image where the stage has several.
 
     `inputs` is everything that the result depends on; `folder` where its wheel will lie; `work` does it, writing to the
-    log that it is given, and raises WainwrightError when the wheel falls short.
+    log that it is given, and raises WainwrightError when the wheel falls short. `is_whole` looks at what lies beside
+    the wheel.
     """
 
     stage: str
@@ -43,6 +44,7 @@ class Piece:
     inputs: Mapping[str, Any]
     folder: Path
     work: Callable[[Path], Outcome]
+    is_whole: Callable[[], bool] = lambda: True
     source: Artifact | None = None
     per_image: bool = False
 
@@ -56,7 +58,26 @@ class Piece:
 
     @property
     def digest(self) -> str:
-        return digest_of({"wainwright": __version__, **self.inputs})
+        return digest(self.inputs)
+
+
+def would(stage: str, job: str, *, image: str = "") -> Piece:
+    """Give what a dry run tells of a job whose wheel is not made yet."""
+
+    def work(_: Path) -> Outcome:
+        raise AssertionError(stage)
+
+    return Piece(
+        stage=stage,
+        job=job,
+        image=image,
+        engine="",
+        publishable=False,
+        inputs={},
+        folder=Path(),
+        work=work,
+        per_image=bool(image),
+    )
 
 
 def carry_out(pipeline: Pipeline, stage: str, pieces: Sequence[Piece]) -> None:
@@ -94,7 +115,8 @@ def _do(pipeline: Pipeline, piece: Piece, progress: Progress) -> WainwrightError
     receipts = pipeline.receipts
     with translated():
         known = receipts.read(piece.job, piece.stage, piece.key)
-        if known is not None and known.proves(piece.digest, piece.folder) and known.source == piece.source:
+        fresh = known is not None and known.proves(piece.digest, piece.folder) and known.source == piece.source
+        if fresh and piece.is_whole():
             progress.end(piece.label, "unchanged")
             return None
         if pipeline.options.dry_run:

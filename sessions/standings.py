@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from wainwright.entering import lacking_pythons
 from wainwright.errors import WainwrightError
+from wainwright.images import PinError
 from wainwright.pins import read_lock
 from wainwright.release import Image
 from wainwright.sessions.pipeline import Pipeline, say
@@ -19,16 +20,26 @@ Standings = Mapping[tuple[str, str], Standing]
 def have_images(pipeline: Pipeline, wanted: Iterable[tuple[Image, str]]) -> Standings:
     """Have each image for its architecture, pulled or built where it is not here; what stands in is said.
 
-    Gives them by (name, architecture). Raises WainwrightError (ENGINE) that names every image that cannot be had.
+    Gives them by (name, architecture). Raises WainwrightError (ENGINE) that names every image that cannot be had; a dry
+    run fetches none, and says which.
     """
     lock = read_lock(pipeline.release.root)
     standings: dict[tuple[str, str], Standing] = {}
     lacking: list[WainwrightError] = []
+    dry = pipeline.options.dry_run
     for name, arch in dict.fromkeys((image.name, arch) for image, arch in wanted):
+        image = pipeline.release.images[name]
         try:
-            standing = stand(pipeline.release.images[name], arch=arch, lock=lock, run=pipeline.run, tell=say)
-        except WainwrightError as error:
+            standing = stand(image, arch=arch, lock=lock, fetch=not dry, run=pipeline.run, tell=say)
+        except PinError as error:
             lacking.append(error)
+            continue
+        except WainwrightError as error:
+            if not dry:
+                lacking.append(error)
+                continue
+            say(f"{name}: {error.what}")
+            standings[name, arch] = Standing(image=image, engine="host", toolchain=None, stands_in=True, arch=arch)
             continue
         standings[name, arch] = standing
         if standing.stands_in:
@@ -43,6 +54,8 @@ def have_pythons(pipeline: Pipeline, wanted: Iterable[tuple[Standing, Python]]) 
     pythons: dict[tuple[str, str], list[Python]] = {}
     places: dict[tuple[str, str], Standing] = {}
     for standing, python in wanted:
+        if standing.stands_in and standing.toolchain is None:  # not here, in a dry run
+            continue
         key = (standing.image.name, standing.arch)
         places[key] = standing
         pythons.setdefault(key, []).append(python)

@@ -86,6 +86,11 @@ class Trial:
             commit="c" * 40,
             now="2026-01-02T03:04:05+00:00",
             tools={"auditwheel": "6.8.2"},
+            inputs={
+                (job.id, stage, image): DIGEST
+                for job in self.jobs
+                for stage, image in (("build", ""), ("audit", ""), *(("smoke", each.name) for each in job.smoke_images))
+            },
         )
         return dataclasses.replace(sealing, **changes)
 
@@ -106,7 +111,11 @@ class Trial:
             seconds=1.0,
             wheel=built if stage == "build" else Artifact.of(audited),
             source={"build": None, "audit": built, "smoke": Artifact.of(audited)}[stage],
-            facts={"image": f"sha256:{image or job.image.name}", "source": {"commit": "c" * 40, "changed": False}},
+            facts={
+                "image": f"sha256:{image or job.image.name}",
+                "source": {"commit": "c" * 40, "changed": False},
+                "python": "3.11.7",
+            },
         )
         self.receipts.write(dataclasses.replace(receipt, **changes), image=image)
 

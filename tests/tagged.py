@@ -5,15 +5,22 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import releases
 import servers
+import twine_here
 from releases import Trial
 from servers import Small
 from strict_github import OWNER, REPO, TOKEN, StrictGitHub
+from wainwright.clock import Clock
+from wainwright.sessions.graph import STAGES
+from wainwright.sessions.inputs import expected
+from wainwright.sessions.options import Options
+from wainwright.sessions.pipeline import Pipeline
 
+CLOCK = Clock(sleep=lambda _: None, began=1767312000.0)  # 2026-01-02
 PYPROJECT = '[project]\nname = "demo"\nversion = "1.0"\n'
 
 
@@ -40,25 +47,38 @@ class Tagged:
     def writes(self) -> int:
         return self.index.uploads + sum(self.github.count(method, ".*") for method in ("POST", "PATCH", "DELETE"))
 
-    def prove(self) -> None:
-        """Write the receipts anew, as of the commit that the tag has."""
-        commit = git(self.root, "rev-parse", "v1.0^{commit}")
+    def pipeline(self, *words: str, **options: object) -> Pipeline:
+        """Give the pipeline as a session gets it, for `v1.0` unless told otherwise; nobody waits in it."""
+        given = Options(words=words or ("v1.0",), **options)  # type: ignore[arg-type]
+        return Pipeline(release=self.trial.release, options=given, clock=CLOCK, run=twine_here.run)
+
+    def prove(self, *words: str) -> None:
+        """Write the receipts anew, as of the commit that the tag has (or HEAD), and of source and release.toml."""
+        commit = git(self.root, "rev-parse", "HEAD" if words else "v1.0^{commit}")
         for job in self.trial.jobs:
             self.trial.prove([job])
             facts = {"source": {"commit": commit, "changed": False}, "image": "sha256:" + "0" * 64}
             self.trial.write(job, "build", facts=facts)
+        pipeline, receipts = self.pipeline(*words), self.trial.receipts
+        with pipeline.swept():
+            for stage in STAGES:
+                for (job_id, proven, image), digest in expected(pipeline).items():
+                    if proven == stage and (receipt := receipts.read(job_id, stage, image)):
+                        receipts.write(replace(receipt, inputs=digest), image=image)
 
 
 @contextmanager
 def tagged(
-    folder: Path, *, password: str, upload: str = "{url}/legacy/", toml: str = releases.TOML
+    folder: Path, *, password: str, upload: str = "{url}/legacy/", toml: str = releases.TOML, nightly: str = ""
 ) -> Iterator[Tagged]:
+    """Make it; with `nightly` the wheels are of that version, and a commit after the tag is checked out and pushed."""
     root = folder / "project"
     with Small(password=password).running() as index, StrictGitHub() as github:
         toml = toml.replace("https://packages.example.org/legacy/", upload.replace("{url}", index.url))
-        trial = releases.trial(root, toml=toml.replace("owner/demo", f"{OWNER}/{REPO}"))
+        toml = toml.replace("owner/demo", f"{OWNER}/{REPO}")
+        trial = releases.trial(root, toml=toml, version=nightly or "1.0")
         (root / "pyproject.toml").write_text(PYPROJECT)
-        (root / "CHANGELOG.md").write_text("# Changelog\n\n## 1.0\n\n- the first\n")
+        (root / "CHANGELOG.md").write_text("# Changelog\n\n## Unreleased\n\n- soon\n\n## 1.0\n\n- the first\n")
         (root / ".gitignore").write_text("/wheelhouse/\n/dist/\n")
         git(root, "init", "--quiet", "--initial-branch=main")
         git(root, "add", "--all")
@@ -72,5 +92,10 @@ def tagged(
         environ |= {"TWINE_USERNAME": servers.USER, "TWINE_PASSWORD": password}
         environ |= {"PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring", "PYTHONWARNINGS": "error"}
         made = Tagged(trial=trial, index=index, github=github, environ=environ)
-        made.prove()
+        if nightly:
+            git(root, "commit", "--quiet", "--allow-empty", "-m", "more")
+            git(root, "push", "--quiet", "origin", "main")
+            made.prove("nightly")
+        else:
+            made.prove()
         yield made

@@ -180,9 +180,20 @@ def test_all_refusals_come_at_once(trial: Trial) -> None:
 
 def test_a_receipt_of_other_inputs_is_stale(trial: Trial) -> None:
     job = trial.job("reduced").id
-    inputs = {(job, "build", ""): "new", (job, "smoke", "centos7"): "new", (job, "audit", ""): releases.DIGEST}
-    lines = refusals(trial.sealing(inputs=inputs))
+    changed = {(job, "build", ""): "new", (job, "smoke", "centos7"): "new"}
+    lines = refusals(trial.sealing(inputs={**trial.sealing().inputs, **changed}))
     assert [line.split(": ")[1] for line in lines] == ["build", "smoke in centos7"]
+
+
+def test_a_wheel_that_nobody_has_imported_is_refused(trial: Trial) -> None:
+    job = trial.job("reduced")
+    bare = {"image": "sha256:bare", "python": None}
+    trial.write(job, "smoke", "centos7", facts=bare)
+    assert examine(trial.sealing())[1] == (), "debian10 has a Python"
+    trial.write(job, "smoke", "debian10", facts=bare)
+    (line,) = refusals(trial.sealing())
+    said = "no smoke image (debian10, centos7) has a Python, so the loader alone has looked at it"
+    assert line == f"job {job.id}: nobody has imported it: {said}"
 
 
 def test_the_tag_decides_the_version(trial: Trial) -> None:

@@ -36,8 +36,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tagged]:
 
 
 def pipeline(world: Tagged, **options: object) -> Pipeline:
-    given = Options(words=("v1.0",), **options)  # type: ignore[arg-type]
-    return Pipeline(release=world.trial.release, options=given)
+    return world.pipeline(**options)
 
 
 def go(world: Tagged, **options: object) -> None:
@@ -202,11 +201,14 @@ def test_skipped_destinations_wait(world: Tagged) -> None:
 PROGRAM = """
 from pathlib import Path
 from wainwright import config
+from wainwright.clock import Clock
 from wainwright.sessions import publish
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.options import Options
 from wainwright.sessions.pipeline import Pipeline
-publish.run(Pipeline(release=config.load(Path("release.toml")), options=Options(words=("v1.0",))), Selection())
+clock = Clock(sleep=lambda _: None)
+release, options = config.load(Path("release.toml")), Options(words=("v1.0",))
+publish.run(Pipeline(release=release, options=options, clock=clock), Selection())
 """
 
 

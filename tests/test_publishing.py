@@ -13,6 +13,7 @@ import releases
 import servers
 from servers import Small
 from strict_github import COMMIT, OWNER, REPO, TOKEN, Fault, Seen, StrictGitHub
+from twine_here import run
 from wainwright.destinations import Asset
 from wainwright.errors import Exit, WainwrightError
 from wainwright.github import GitHub
@@ -24,7 +25,6 @@ from wainwright.publishing import Publication, Site
 from wainwright.receipts import Artifact
 from wainwright.release import Destination
 from wainwright.releasepage import ReleasePage
-from wainwright.run import run
 from wainwright.wanted import Wanted
 
 PASSWORD = "correct-horse-7391"  # noqa: S105

@@ -130,6 +130,27 @@ def test_a_local_version_goes_everywhere(tmp_path: Path) -> None:
         retag(target, tmp_path / "again", local_version="cuda")
 
 
+def test_another_version_goes_everywhere(tmp_path: Path) -> None:
+    target = retag(make(tmp_path), tmp_path / "out", version="1.1.DEV20260102")
+    assert target.name == "demo-1.1.dev20260102-cp310-cp310-linux_x86_64.whl"
+    members = contents(target)
+    info = "demo-1.1.dev20260102.dist-info"
+    assert set(members) == {
+        "demo/__init__.py",
+        "demo/mod.so",
+        "demo-1.1.dev20260102.data/scripts/run",
+        *(f"{info}/{file}" for file in ("METADATA", "WHEEL", "RECORD")),
+    }
+    expected = METADATA.replace("Version: 1.0\nReq", "Version: 1.1.dev20260102\nReq")
+    assert members[f"{info}/METADATA"].decode() == expected
+    both = retag(target, tmp_path / "both", version="1.2", local_version="llvm")
+    assert both.name == "demo-1.2+llvm-cp310-cp310-linux_x86_64.whl"
+    back = retag(both, tmp_path / "back", version="1.0")
+    assert contents(back) == contents(retag(make(tmp_path), tmp_path / "same", platforms=("linux_x86_64",)))
+    with pytest.raises(WainwrightError, match="is not a version"):
+        retag(target, tmp_path / "both", version="tomorrow")
+
+
 def test_dist_info_stands_at_the_end_and_record_last(tmp_path: Path) -> None:
     target = retag(make(tmp_path, {"zz.py": b"late"}), tmp_path / "out", platforms=TWO)
     names = zipfile.ZipFile(target).namelist()
@@ -260,9 +281,10 @@ def test_tag_lines(before: str, after: str) -> None:
 
 
 def test_the_version_line_alone() -> None:
-    assert with_version("Metadata-Version: 2.1\r\nVersion: 1.0\r\n\r\nVersion: 2\r\n", "x") == (
-        "Metadata-Version: 2.1\r\nVersion: 1.0+x\r\n\r\nVersion: 2\r\n"
+    assert with_version("Metadata-Version: 2.1\r\nVersion: 1.0\r\n\r\nVersion: 2\r\n", "1.1") == (
+        "Metadata-Version: 2.1\r\nVersion: 1.1\r\n\r\nVersion: 2\r\n"
     )
-    for text in ("Name: demo\n\nVersion: 1.0\n", "Version: 1.0+y\n", "Metadata-Version: 2.1\n"):
+    assert with_version("version:1.0+y\n", "1.1+x") == "version:1.1+x\n"
+    for text in ("Name: demo\n\nVersion: 1.0\n", "Metadata-Version: 2.1\n"):
         with pytest.raises(WainwrightError, match="no Version"):
             with_version(text, "x")

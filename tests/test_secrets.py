@@ -196,8 +196,11 @@ def test_a_pypirc_is_read_by_twines_rules(tmp_path: Path) -> None:
 
 def test_any_repository_of_a_pypirc_may_be_named(tmp_path: Path) -> None:
     file = tmp_path / "pypirc"
-    text = "[distutils]\nindex-servers =\n  ours\n  nowhere\n[ours]\nrepository = https://example.org/legacy/\n[nowhere]\nusername = me\n"
-    file.write_text(f"{text}[ours_old]\nrepository = https://example.org/old/\n")
+    servers_of_it = (
+        "[distutils]\nindex-servers =\n  ours\n  nowhere\n[ours]\nrepository = https://example.org/legacy/\n"
+    )
+    others = "[nowhere]\nusername = me\n[ours_old]\nrepository = https://example.org/old/\n"
+    file.write_text(servers_of_it + others)
 
     def named(repository: str) -> str:
         destination = Destination(name="own", kind="index", repository=repository)

@@ -32,6 +32,14 @@ class Tree:
         """Give the commit that a tag here points to, through annotated tags."""
         return self._one("rev-parse", "--verify", "--quiet", f"refs/tags/{tag}^{{commit}}")
 
+    def head(self) -> str | None:
+        """Give the commit that is checked out."""
+        return self._one("rev-parse", "--verify", "--quiet", "HEAD")
+
+    def tags(self) -> tuple[str, ...]:
+        """Name the tags on the commit that is checked out and on those before it."""
+        return tuple(self._git("tag", "--merged", "HEAD").stdout.split())
+
     def tracked(self, commit: str) -> Mapping[str, str]:
         """Give the blob id of every file of a commit, by its path below this folder."""
         listed = self._git("ls-tree", "-r", "-z", commit).stdout
@@ -50,7 +58,7 @@ class Tree:
         if not self._git("rev-parse", "--is-inside-work-tree").ok:
             yield Finding(where=str(self.folder), what="this is no git work tree: no tag can be held against it")
             return
-        commit, head = self.commit_of(tag), self._one("rev-parse", "--verify", "--quiet", "HEAD")
+        commit, head = self.commit_of(tag), self.head()
         if commit is None:
             yield Finding(
                 where=f"tag {tag}", what="there is no such tag", hint=f"git tag -a {tag} && git push origin {tag}"
@@ -62,6 +70,35 @@ class Tree:
         yield from self._submodules()
         if commit is not None:
             yield from self._pushed(tag, commit)
+
+    def findings_of_head(self, *, shared: bool) -> Iterator[Finding]:
+        """Say what stands in the way of a nightly, which needs no tag: a commit, and a tree that is as committed.
+
+        With `shared` the remote must have the commit, since a tag is to be put there. A shallow clone has no tags, and
+        then nobody knows which release is next.
+        """
+        head = self.head()
+        if head is None:
+            what = "there is no commit: a nightly is made of one"
+            yield Finding(where=str(self.folder), what=what, hint="git commit")
+            return
+        yield from self._cleanness()
+        yield from self._submodules()
+        if self._one("rev-parse", "--is-shallow-repository") == "true":
+            what = "the clone is shallow, so that nobody knows which releases are out"
+            yield Finding(where=str(self.folder), what=what, hint="git fetch --unshallow --tags (fetch-depth: 0)")
+        if shared and not self._one("branch", "--remotes", "--contains", head):
+            yield from self._unshared(head)
+
+    def _unshared(self, commit: str) -> Iterator[Finding]:
+        remote = self.remote()
+        listed = self._listed(remote) if remote else None
+        if listed is not None and not listed.ok:
+            lines = Mask().lines(listed.tail)
+            yield Finding(where=f"remote {remote}", what="it does not say what is pushed", details=lines)
+        elif listed is None or commit not in listed.stdout:
+            what = f"it is not pushed: {remote} does not have it" if remote else "it is not pushed: there is no remote"
+            yield Finding(where=f"commit {commit}", what=what, hint=f"git push {remote or 'origin'}")
 
     def _cleanness(self) -> Iterator[Finding]:
         changed = self._git(
@@ -93,8 +130,7 @@ class Tree:
                 where=f"tag {tag}", what="it is not pushed: there is no remote", hint="git remote add origin …"
             )
             return
-        address, access = confidential(self._one("remote", "get-url", remote) or remote)
-        asked = self._git("ls-remote", "--tags", address, f"refs/tags/{tag}", f"refs/tags/{tag}^{{}}", access=access)
+        asked = self._listed(remote, "--tags", f"refs/tags/{tag}", f"refs/tags/{tag}^{{}}")
         if not asked.ok:
             lines = Mask().lines(asked.tail)
             yield Finding(where=f"remote {remote}", what="it does not say whether the tag is pushed", details=lines)
@@ -107,6 +143,11 @@ class Tree:
             what = f"{remote} has it at commit {found[-1]}, and here it is {commit}"
             hint = "a tag that was pushed is never moved: release another version"
             yield Finding(where=f"tag {tag}", what=what, hint=hint)
+
+    def _listed(self, remote: str, *words: str) -> Completed:
+        address, access = confidential(self._one("remote", "get-url", remote) or remote)
+        options = [word for word in words if word.startswith("-")]
+        return self._git("ls-remote", *options, address, *words[len(options) :], access=access)
 
     def _one(self, *words: str) -> str | None:
         return self._git(*words).stdout.strip() or None

@@ -104,7 +104,8 @@ def _refused(document: Document, job: Job) -> Iterator[Mistake]:
         if local and not destination.local_versions:
             path = _publish_path(document, job, destination)
             what = f"expected a destination that takes local versions, found {found(destination.name)}, which refuses"
-            yield Mistake(path, f"{what} +{local}{'' if destination.is_known else '; say local-versions = true if it does'}")
+            mend = "" if destination.is_known else "; say local-versions = true if it does"
+            yield Mistake(path, f"{what} +{local}{mend}")
 
 
 def _same_filename(document: Document, jobs: tuple[Job, ...]) -> Iterator[Mistake]:

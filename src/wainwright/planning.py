@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any
@@ -57,6 +57,12 @@ def plan(release: Release, *, python: Python, arch: str) -> tuple[Job, ...]:
         for version in sorted(variant.python or release.project.python or (python,))
         for machine in sorted(variant.arch or (arch,))
     )
+
+
+def for_nightly(jobs: Iterable[Job]) -> tuple[Job, ...]:
+    """Give the jobs of a nightly with those destinations that take one; a job that loses all of its own is left out."""
+    kept = ((job, tuple(place for place in job.destinations if place.nightly)) for job in jobs)
+    return tuple(replace(job, destinations=places) for job, places in kept if places or not job.destinations)
 
 
 def select(

@@ -36,6 +36,7 @@ class Preflight:
 
     `said` is the version that the source says, where it does; `manifest` the seal, where there is one: then what is
     already there is compared by digest. `files` are the wheels there are, sealed or not; none before the build.
+    `nightly_commit` is the commit of a nightly, which has no tag yet; None for a release.
     """
 
     jobs: tuple[Job, ...]
@@ -50,13 +51,16 @@ class Preflight:
     environ: Mapping[str, str] = field(repr=False)
     files: tuple[File, ...] = ()
     manifest: Manifest | None = None
+    nightly_commit: str | None = None
     now: Callable[[], float] = time.time
 
     def findings(self) -> tuple[Finding, ...]:
         """Look at everything; what cannot be looked at is a finding too."""
         checks: list[Callable[[], Iterator[Finding]]] = [self._version, self._names, self._files, self._descriptions]
-        if self.tree is not None:
+        if self.tree is not None and self.nightly_commit is None:
             checks.append(partial(self.tree.findings, self.tag))
+        elif self.tree is not None and self.manifest is None:  # a sealed one is finished, whatever is at HEAD by now
+            checks.append(partial(self.tree.findings_of_head, shared=bool(self.hosts.githubs)))
         for name, index in self.hosts.indexes.items():
             checks += [partial(self._token, name, index), partial(self._index, name, index)]
         checks += [partial(self._repository, name, github) for name, github in self.hosts.githubs.items()]
@@ -64,7 +68,7 @@ class Preflight:
 
     def _version(self) -> Iterator[Finding]:
         yield from filechecks.of_version(self.version, f"tag {self.tag}")
-        if self.said is not None and self.said != self.version:
+        if self.nightly_commit is None and self.said is not None and self.said != self.version:
             what = f"it stands for version {self.version}, and the source says {self.said}"
             yield Finding(where=f"tag {self.tag}", what=what, hint="tag the commit that says so")
 
@@ -147,7 +151,7 @@ class Preflight:
                 where=f"publish.{name}",
                 what=f"{self.version} is there already, and what it was sealed with is not here",
                 details=known,
-                hint=f"restore {self.wheelhouse.name}/ from where it was published, or release another version",
+                hint=f"restore {self.wheelhouse.name}/ from where it was published, or {self._otherwise}",
                 code=Exit.CONFLICT,
             )
 
@@ -159,11 +163,11 @@ class Preflight:
             yield Finding(where=where, what=what, hint="it needs `contents: write`", code=Exit.NOT_AUTHORISED)
         assets = self._assets(name)
         yield from (Finding(where=where, what=what) for what in objections(assets))
-        commit = (self.tree.commit_of(self.tag) if self.tree else None) or ""
+        commit = self.nightly_commit or (self.tree.commit_of(self.tag) if self.tree else None) or ""
         there = github.commit_of(self.tag)
         if there is not None and commit and there != commit:
             what = f"{github.repository} has {self.tag} at commit {there}, and here it is {commit}"
-            yield Finding(where=where, what=what, hint="a tag that was pushed is never moved: release another version")
+            yield Finding(where=where, what=what, hint=f"a tag that was pushed is never moved: {self._otherwise}")
         wanted = Wanted(tag=self.tag, version=self.version, commit=commit, title="", notes="", assets=assets)
         page = ReleasePage(github, wanted)
         seen, held = page.page(), page.listing()
@@ -176,13 +180,17 @@ class Preflight:
                 where=where,
                 what=f"the release {self.tag} is {state}, and what it was sealed with is not here",
                 details=(seen.url,),
-                hint="what is public is never changed: release another version",
+                hint=f"what is public is never changed: {self._otherwise}",
                 code=Exit.CONFLICT,
             )
         elif wrong and self.manifest is not None:
             what = f"the release {self.tag} is {state}, without these files as they are sealed"
             hint = "what is public is never changed: release another version"
             yield Finding(where=where, what=what, details=wrong, hint=hint, code=Exit.CONFLICT)
+
+    @property
+    def _otherwise(self) -> str:
+        return "release another version" if self.nightly_commit is None else "the next nightly is tomorrow's"
 
     def _assets(self, name: str) -> tuple[Asset, ...]:
         return tuple(file.asset(self.wheelhouse) for file in self.files if name in file.destinations)

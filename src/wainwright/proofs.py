@@ -25,8 +25,8 @@ SDISTS: Final = "sdist"
 class Sealing:
     """What is to be sealed: the whole plan, never a part of it.
 
-    `inputs` holds, by (job, stage, image), the digest that a receipt must have been made of to be fresh; a receipt
-    without an entry is held against its predecessor alone. `now` is an ISO time, `tracked` git's blob ids by path.
+    `inputs` holds, by (job, stage, image), the digest that a receipt must have been made of to be fresh, as source and
+    release.toml are now. `now` is an ISO time, `tracked` git's blob ids by path.
     """
 
     jobs: tuple[Job, ...]
@@ -37,7 +37,7 @@ class Sealing:
     tag: str
     commit: str
     now: str
-    inputs: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    inputs: Mapping[tuple[str, str, str], str]
     source: Mapping[str, Any] = field(default_factory=dict)
     tools: Mapping[str, str] = field(default_factory=dict)
     tracked: Mapping[str, str] = field(default_factory=dict)
@@ -143,7 +143,8 @@ def _origin(sealing: Sealing, built: Receipt) -> Iterator[str]:
     """Hold the source that a wheel was built from against the tag's commit, where it was built from git."""
     source = built.facts.get("source")
     commit = source.get("commit") if isinstance(source, Mapping) else None
-    if not isinstance(source, Mapping) or commit is None or not sealing.commit:
+    is_elsewhere = isinstance(source, Mapping) and "git" in source  # the tag is on the pipeline's own repository then
+    if not isinstance(source, Mapping) or commit is None or not sealing.commit or is_elsewhere:
         return
     if commit != sealing.commit:
         yield f"its build is stale: it was built from commit {commit}, and {sealing.tag} is {sealing.commit}"
@@ -166,11 +167,19 @@ def _smokes(sealing: Sealing, job: Job, wheel: Artifact) -> Iterator[str]:
             yield from _freshness(sealing, smoked, image.name)
             if not smoked.publishable:
                 yield f"{where}: a stand-in for the image has tested it, which proves nothing"
+    yield from _unused(sealing, job)
+
+
+def _unused(sealing: Sealing, job: Job) -> Iterator[str]:
+    """Refuse a wheel at which loaders alone have looked: where no image has a Python, nobody has imported it."""
+    seen = [sealing.receipts.read(job.id, "smoke", image.name) for image in job.smoke_images]
+    if seen and all(receipt is not None and receipt.passed and not receipt.facts.get("python") for receipt in seen):
+        names = ", ".join(image.name for image in job.smoke_images)
+        yield f"nobody has imported it: no smoke image ({names}) has a Python, so the loader alone has looked at it"
 
 
 def _freshness(sealing: Sealing, receipt: Receipt, image: str) -> Iterator[str]:
-    expected = sealing.inputs.get((receipt.job, receipt.stage, image))
-    if receipt.passed and expected is not None and receipt.inputs != expected:
+    if receipt.passed and receipt.inputs != sealing.inputs.get((receipt.job, receipt.stage, image)):
         stage = f"{receipt.stage} in {image}" if image else receipt.stage
         yield f"{stage}: its receipt is stale, since source, release.toml, image or tools have changed: run it again"
 

@@ -1,4 +1,4 @@
-"""Give a wheel other platform tags, or a local version, and touch nothing else: every other member is copied raw."""
+"""Give a wheel other platform tags, or another version, and touch nothing else: every other member is copied raw."""
 
 from __future__ import annotations
 
@@ -31,17 +31,19 @@ def retag(
     folder: Path,
     *,
     platforms: tuple[str, ...] | None = None,
+    version: str | None = None,
     local_version: str | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Path:
     """Write the wheel into `folder` with these platform tags instead of all that it had, and give its path.
 
-    `platforms` None keeps them; `local_version` (`llvm`) is put behind the version (`1.0+llvm`). Whether the tags are
-    true is the caller's to know. Signatures are left out, since they would be false: `say` is told (standard error
-    when it is None). Raises WainwrightError: ArchiveError for no wheel, MemberError for a broken member.
+    `platforms` None keeps them, `version` None keeps the version; `local_version` (`llvm`) is put behind it
+    (`1.0+llvm`). Whether tags and version are true is the caller's to know. Signatures are left out, since they would
+    be false: `say` is told (standard error when it is None). Raises WainwrightError: ArchiveError for no wheel,
+    MemberError for a broken member.
     """
     old = parse_wheel_name(wheel.name)
-    new = _renamed(old, platforms, local_version)
+    new = _renamed(old, platforms, _version(old, version, local_version))
     target = folder / new.filename
     with Archive.open(wheel) as archive:
         info = read_dist_info(archive, old, files=())
@@ -68,30 +70,40 @@ def _not_a_wheel(wheel: Path, info: DistInfo) -> WainwrightError:
     return WainwrightError(f"several .dist-info folders are inside: {', '.join(info.folders)}", where=wheel.name)
 
 
-def _renamed(old: WheelName, platforms: tuple[str, ...] | None, local_version: str | None) -> WheelName:
+def _renamed(old: WheelName, platforms: tuple[str, ...] | None, version: str) -> WheelName:
     tags = tuple(dict.fromkeys(old.platforms if platforms is None else platforms))
     for tag in tags:
         if not re.fullmatch(r"[a-z0-9_]+", tag):
             raise WainwrightError(f"{tag!r} is not a platform tag", hint="one is spelled like manylinux_2_17_x86_64")
     if not tags:
         raise WainwrightError("no platform tag was given", where=old.filename)
-    version = old.version
-    if local_version is not None:
-        version = _with_local(old, local_version)
     build = [old.build] if old.build else []
     stem = "-".join([old.distribution, version, *build, ".".join(old.pythons), ".".join(old.abis), ".".join(tags)])
     return replace(old, filename=f"{stem}.whl", version=version, platforms=tags)
 
 
-def _with_local(old: WheelName, label: str) -> str:
-    """Put a local label behind a version, as it is spelled in the file name."""
+def _version(old: WheelName, version: str | None, label: str | None) -> str:
+    """Give the new version as a file name spells it; one that stays keeps its spelling."""
+    spelled, public = old.version, old.public_version
+    if version is not None:
+        from packaging.version import InvalidVersion, Version
+
+        try:
+            spelled = public = str(Version(version))
+        except InvalidVersion:
+            raise WainwrightError(f"{version!r} is not a version", hint="one is spelled like 1.2.3 (PEP 440)") from None
+    return spelled if label is None else _with_local(old, spelled, public, label)
+
+
+def _with_local(old: WheelName, spelled: str, public: str, label: str) -> str:
+    """Put a local label behind a version."""
     if not LOCAL_LABEL.fullmatch(label):
         raise WainwrightError(f"{label!r} is not a local version label", hint="letters and digits, parted by dots")
     wanted = re.sub(r"[-_]", ".", label.lower())  # PEP 440: normalised to a dot
-    _, _, present = old.public_version.partition("+")
+    _, _, present = public.partition("+")
     if present and present != wanted:
-        raise WainwrightError(f"its version {old.version} has a local label already", where=old.filename)
-    return old.version if present else f"{old.version}+{wanted}"
+        raise WainwrightError(f"its version {spelled} has a local label already", where=old.filename)
+    return spelled if present else f"{spelled}+{wanted}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,9 +141,8 @@ class _Change:
         fresh[wheel] = with_tags(text, tuple("-".join(tag) for tag in tags)).encode()
         if self.new.version != self.old.version:
             metadata = f"{self.info.folder}/METADATA"
-            fresh[metadata] = with_version(
-                read_text(self.archive, metadata), self.new.version.partition("+")[2]
-            ).encode()
+            version = self.new.version.replace("_", "-")  # a file name has "_" for a dash
+            fresh[metadata] = with_version(read_text(self.archive, metadata), version).encode()
         return fresh
 
     def _record(self, fresh: dict[str, bytes]) -> bytes:
@@ -158,10 +169,11 @@ class _Change:
             return member
         top, slash, rest = member.partition("/")
         stem, dot, suffix = top.rpartition(".")
+        distribution = stem.rpartition("-")[0]
         ours = top == self.info.folder or (top in self.info.data_folders and same_distribution(top, self.old))
         if not slash or not ours:
             return member
-        return f"{stem}+{self.new.version.partition('+')[2]}{dot}{suffix}{slash}{rest}"
+        return f"{distribution}-{self.new.version}{dot}{suffix}{slash}{rest}"
 
 
 def with_tags(text: str, tags: tuple[str, ...]) -> str:
@@ -178,10 +190,10 @@ def with_tags(text: str, tags: tuple[str, ...]) -> str:
     return "".join(kept[:place] + new + kept[place:])
 
 
-def with_version(text: str, label: str) -> str:
-    """Put a local label behind the version in a METADATA file, whose other bytes stay."""
+def with_version(text: str, version: str) -> str:
+    """Put another version in a METADATA file, whose other bytes stay."""
     headers = re.split(r"\r?\n\r?\n", text, maxsplit=1)[0]
-    match = re.search(r"^Version:[ \t]*([^\s+]+)[ \t]*\r?$", headers, re.MULTILINE | re.IGNORECASE)
+    match = re.search(r"^Version:[ \t]*(\S+)[ \t]*\r?$", headers, re.MULTILINE | re.IGNORECASE)
     if match is None:
-        raise WainwrightError("it has no Version without a local label", where="METADATA")
-    return f"{text[: match.end(1)]}+{label}{text[match.end(1) :]}"
+        raise WainwrightError("it has no Version", where="METADATA")
+    return f"{text[: match.start(1)]}{version}{text[match.end(1) :]}"
