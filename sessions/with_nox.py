@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import sys
 from pathlib import Path
+from typing import Final
 
 import nox
 
@@ -13,6 +15,9 @@ from wainwright.errors import WainwrightError
 from wainwright.release import Release
 from wainwright.sessions.edge import closing_line, report
 from wainwright.sessions.graph import Task, expand
+
+GATE: Final = "preflight"
+_failed: set[str] = set()  # the sessions of this process that fell short
 
 
 def register(path: str | Path = "release.toml") -> None:
@@ -31,10 +36,14 @@ def _register(release: Release, task: Task) -> None:
         from wainwright.sessions.options import parse_posargs
         from wainwright.sessions.pipeline import Pipeline
 
+        _hush()
+        if GATE in _failed:  # Nox itself goes on with whatever does not require it
+            session.skip(f"{GATE} has found what stands in the way, and nothing is begun")
         try:
             task.run(Pipeline(release=release, options=parse_posargs(session.posargs)))
         except WainwrightError as error:
             report(error)
+            _failed.add(task.name)
             # Nox ends with a summary and code 1: the code that it flattens is named behind that.
             atexit.register(print, closing_line(task.name, error), file=sys.stderr)
             session.error(error.what)
@@ -47,3 +56,14 @@ def _register(release: Release, task: Task) -> None:
         default=task.default,
         requires=list(task.requires),
     )(session)
+
+
+def _hush() -> None:
+    """Keep what libraries log for their own authors off the terminal: Nox lets all of it through, on every level."""
+    for handler in logging.getLogger().handlers:
+        if _concerns_users not in handler.filters:
+            handler.addFilter(_concerns_users)
+
+
+def _concerns_users(record: logging.LogRecord) -> bool:
+    return record.levelno >= logging.WARNING or record.name.partition(".")[0] == "nox"
