@@ -119,6 +119,62 @@ def test_a_floor_that_is_not_met_names_library_version_symbol_and_the_lowest_tag
     assert project.wheels == []
 
 
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("echo no zip > {out}/demo-1.0-cp311-cp311-linux_x86_64.whl", "which is no wheel"),
+        ("mkdir {out}/demo-1.0-cp311-cp311-linux_x86_64.whl", "which is not a file"),
+        ("ln -s /nowhere {out}/demo-1.0-cp311-cp311-linux_x86_64.whl", "which is not a file"),
+        ("echo > {out}/demo.whl", "which is no wheel"),
+    ],
+)
+def test_what_is_no_wheel_is_the_builds_error_and_leaves_nothing(project: Project, command: str, words: str) -> None:
+    assert project.run("audit").returncode == 0
+    project.edit("{python} make.py {out}", command)
+    done = project.run("audit")
+    assert done.returncode == Exit.BUILD, done.stderr
+    assert words in done.stderr
+    assert project.wheels == []
+    assert list(project.root.glob("dist/full-*")) == []
+
+
+def test_libraries_that_are_lost_are_built_again(project: Project) -> None:
+    assert project.run("audit").returncode == 0
+    index = next(project.root.glob("dist/full-*/libraries/libraries.json"))
+    for spoil in (index.unlink, lambda: index.write_text("{")):
+        spoil()
+        project.edit("[variants.full.smoke]", "[variants.full.wheel]\nforbid = []\n[variants.full.smoke]")
+        done = project.run("audit")
+        assert done.returncode == 0, done.stderr
+        assert "build full-2_17" in done.stderr
+        project.edit("[variants.full.wheel]\nforbid = []\n", "")
+
+
+def test_a_receipt_that_was_edited_harms_nothing(project: Project) -> None:
+    assert project.run("audit").returncode == 0
+    victim = project.root / "wheelhouse/victim.txt"
+    victim.write_text("mine")
+    path = next((project.root / "wheelhouse/receipts").glob("full-*.audit.json"))
+    data = json.loads(path.read_text())
+    data["wheel"]["name"] = "../victim.txt"
+    path.write_text(json.dumps(data))
+    assert project.run("audit").returncode == 0
+    assert victim.read_text() == "mine"
+
+
+def test_a_wheel_of_no_job_is_named(project: Project) -> None:
+    stray = project.root / "wheelhouse/full/demo-0.9-cp311-cp311-manylinux_2_17_x86_64.whl"
+    stray.parent.mkdir(parents=True)
+    stray.write_bytes(b"of an earlier release.toml")
+    assert f"{stray.relative_to(project.root)} is of no job" in project.run("audit").stderr
+
+
+@pytest.mark.parametrize("name", ["with space", "semi;colon", "{out}", "quote's"])
+def test_a_project_may_lie_in_a_folder_of_any_name(tmp_path: Path, name: str) -> None:
+    done = Project(tmp_path / name).run("smoke")
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_failure_leaves_no_earlier_result_that_could_be_mistaken_for_one(project: Project) -> None:
     assert project.run("audit").returncode == 0
     assert len(project.wheels) == 1
