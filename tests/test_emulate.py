@@ -69,7 +69,7 @@ def github(api_url: str) -> Iterator[GitHub]:
         yield github
 
 
-@pytest.mark.network
+@pytest.mark.npm
 def test_a_release_from_nothing_to_public(github: GitHub, tmp_path: Path) -> None:
     files = {"demo-1.0+cpu-py3-none-any.whl": b"wheel one", "SHA256SUMS": b"sums"}
     assets = sealed(tmp_path, files)
@@ -88,7 +88,7 @@ def test_a_release_from_nothing_to_public(github: GitHub, tmp_path: Path) -> Non
     assert again.listing() == {asset.name: Remote(size=asset.size, sha256=None) for asset in assets}
 
 
-@pytest.mark.network
+@pytest.mark.npm
 def test_what_cannot_be_compared_is_not_called_the_same(github: GitHub, tmp_path: Path) -> None:
     """Emulate tells no digest and serves no bytes: a second run cannot know what is there."""
     assets = sealed(tmp_path, {"demo-2.0-py3-none-any.whl": b"wheel"})

@@ -73,7 +73,7 @@ def test_pages_are_linked(server: StrictGitHub, client: httpx2.Client) -> None:
     assert "next" not in last.links
 
 
-@pytest.mark.network
+@pytest.mark.npm
 def test_it_answers_as_github_was_recorded(server: StrictGitHub, client: httpx2.Client) -> None:
     scenario = "@octokit/fixtures/scenarios/api.github.com/release-assets-conflict/normalized-fixture.json"
     recorded = json.loads((npm.install("recordings") / scenario).read_text())
@@ -110,7 +110,7 @@ def _is_shaped_like(recorded: Any, ours: Any, where: str) -> None:
         assert isinstance(ours, type(recorded)), f"{where}: {recorded!r} and {ours!r}"
 
 
-@pytest.mark.network
+@pytest.mark.npm
 @pytest.mark.parametrize("description", ["api.github.com.json", "ghes-3.17.json"])
 def test_it_answers_as_github_is_described(server: StrictGitHub, tmp_path: Path, description: str) -> None:
     _play_a_release(server, tmp_path)

@@ -12,6 +12,7 @@ import pytest
 
 from wainwright.elf import read_elf
 from wainwright.errors import Exit, WainwrightError
+from wainwright.places import passed_on
 from wainwright.run import Completed, run
 from wainwright.toolchain import ZIG_VERSION, default_cache, ensure_zig, environment, triple
 from wainwright.values import Glibc
@@ -259,7 +260,7 @@ def test_the_example_is_built_alike_twice_without_a_compiler(zig: Path, tmp_path
     for place in ("one", "another/place"):
         job = tmp_path / place
         shutil.copytree(example, job / "source")
-        env = {"PATH": "/usr/bin:/bin", "HOME": str(job), "SOURCE_DATE_EPOCH": "315532800"}
+        env = passed_on(os.environ) | {"PATH": "/usr/bin:/bin", "HOME": str(job), "SOURCE_DATE_EPOCH": "315532800"}
         env |= environment(FLOOR, HERE, job / "tools", zig=zig)
         pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps"]
         run([*pip, "--wheel-dir", job / "out", job / "source"], env=env, cwd=job).check(
