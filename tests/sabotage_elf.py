@@ -5,7 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator
 
-from sabotage import Draft, Named, Sabotage
+from elves import Recipe, make
+from sabotage import Draft, Named, Sabotage, retagged
 
 PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_NOTE, PT_GNU_STACK = 1, 2, 3, 4, 0x6474E551
 DT_NULL, DT_NEEDED, DT_STRTAB, DT_VERNEED, DT_RELR, DT_DEBUG = 0, 1, 5, 0x6FFFFFFE, 36, 21
@@ -183,3 +184,22 @@ def _place(good: Draft, member: str) -> Iterator[Sabotage]:
         text = good.members[wheel].replace(b"Root-Is-Purelib: false", b"Root-Is-Purelib: true")
         also = {("purelib-elf", other) for other in good.objects}
         yield good.with_members({wheel: text}).sabotage("Root-Is-Purelib: true", "purelib-elf", member, also=also)
+    if member == good.objects[0]:
+        yield from _tags(good, member)
+
+
+def _tags(good: Draft, member: str) -> Iterator[Sabotage]:
+    """Claim more than the members' own platform."""
+    own = good.filename.removesuffix(".whl").rpartition("-")[2]
+    everyone = set(good.objects)
+    also: set[Named] = {("purelib-elf", other) for other in everyone}
+    for tags in ("any", f"{own}.any"):
+        yield retagged(good, tags).sabotage(f"tags {tags}", "purelib-elf", member, also=also)
+    other = "aarch64" if arch_of(good) == "x86_64" else "x86_64"
+    tags = f"{own}.{own.partition('.')[0].replace(arch_of(good), other)}"
+    also = {("foreign-architecture", name) for name in everyone}
+    yield retagged(good, tags).sabotage(f"tags {tags}", "foreign-architecture", member, also=also)
+    static = make(Recipe(kind=2, dynamic=False, machine=MACHINES[other]))
+    for name in ("demo/bin/static", f"{good.info.removesuffix('.dist-info')}.data/scripts/static"):
+        bad = good.with_members({name: static})
+        yield bad.sabotage(f"a static program for {other}: {name}", "foreign-architecture", name)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from elves import Recipe, make
 from judging import outside, patterns
 from sabotage import Draft, Sabotage
 from sabotage_goods import CORE, DEP, MODULE, Yard, symbol_of
@@ -84,6 +85,12 @@ def _unreachable(good: Draft, yard: Yard) -> Iterator[Sabotage]:
     wheel = good.with_members({EXTRA: asks, "demo/libtop.so": top, inside: far})
     yield wheel.sabotage(
         "RUNPATH of who loads it, which is not inherited", "unreachable-library", "demo/libtop.so", library=library
+    )
+    run = make(Recipe(needed=(library, "libc.so.6"), interpreter="/lib64/ld-linux-x86-64.so.2"))
+    loads = _needs(yard, library, path="$ORIGIN/../demo.libs")
+    wheel = good.with_members({MODULE: loads, inside: far, "demo/bin/run": run})
+    yield wheel.sabotage(
+        "a program needs what an extension loads", "unreachable-library", "demo/bin/run", library=library
     )
     wheel = good.with_members({DEP: None, f"elsewhere/{DEP.rpartition('/')[2]}": good.members[DEP]})
     yield wheel.sabotage("its folder was renamed", "unreachable-library", CORE)

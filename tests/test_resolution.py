@@ -132,3 +132,39 @@ def test_programs_find_libraries_in_any_python() -> None:
 def test_the_entry_that_would_lead_there() -> None:
     assert origin_path(user(), dep()) == "$ORIGIN/../demo.libs"
     assert origin_path(user(), dep("demo/libdep.so.1")) == "$ORIGIN"
+
+
+def program(member: str = "demo/bin/run", **fields: object) -> Loadable:
+    return user(member, interpreter="/lib64/ld-linux-x86-64.so.2", **fields)
+
+
+def test_a_program_is_a_process_of_its_own() -> None:
+    first = replace(user("demo/first.so", rpath="$ORIGIN/../demo.libs"), extension=True)
+    other = program("demo/bin/other", rpath="$ORIGIN/../../demo.libs")
+    found = resolve([first, other, program(), dep()])
+    assert provider(found, "demo/bin/run") is None
+    assert found.unreached == {("demo/bin/run", "libdep.so.1"): ("demo.libs/libdep.so.1",)}
+    assert provider(found, "demo/bin/other") == "demo.libs/libdep.so.1"
+
+
+def test_a_program_s_library_needs_what_the_program_itself_has_loaded() -> None:
+    mid = loadable("demo.libs/libmid.so", needed=("libdep.so.1",), soname="libmid.so")
+    needed = ("libmid.so", "libdep.so.1")
+    run = loadable("demo/bin/run", needed=needed, runpath="$ORIGIN/../../demo.libs", kind=2)
+    assert provider(resolve([run, mid, dep()]), mid.member) == "demo.libs/libdep.so.1"
+    alone = loadable("demo/bin/run", needed=needed[:1], runpath="$ORIGIN/../../demo.libs", kind=2)
+    first = replace(user("demo/first.so", rpath="$ORIGIN/../demo.libs"), extension=True)
+    assert provider(resolve([alone, first, mid, dep()]), mid.member) is None
+
+
+def test_a_library_that_only_programs_load_does_nothing_for_extensions() -> None:
+    run = program(rpath="$ORIGIN/../../demo.libs")
+    mod = replace(user("demo/mod.so"), extension=True)
+    assert provider(resolve([run, mod, dep()])) is None
+
+
+@pytest.mark.parametrize("name", ["libc.so.6", "libpthread.so.0", "ld-linux-x86-64.so.2"])
+def test_what_every_process_holds_is_never_taken_from_inside(name: str) -> None:
+    mod = loadable("demo/mod.so", needed=(name,), rpath="$ORIGIN")
+    found = resolve([mod, loadable(f"demo/{name}", soname=name)])
+    assert (found.providers, found.unreached, found.misfits) == ({}, {}, {})

@@ -169,11 +169,6 @@ def test_a_library_for_any_python_in_purelib_is_a_warning(tmp_path: Path) -> Non
     assert only(verdict.warnings, "purelib-elf").member == "demo/lib/libdemo.so"
 
 
-def test_a_wheel_for_any_platform_may_carry_native_code_as_data(tmp_path: Path) -> None:
-    members = {"demo/attach.so": extension(machine=AARCH64), **info("py3-none-any", purelib=True)}
-    assert judged(tmp_path, members, "demo-1.0-py3-none-any.whl").ok
-
-
 def test_code_for_another_architecture(tmp_path: Path) -> None:
     verdict = judged(tmp_path, {**EXT, "demo/other.so": extension(machine=AARCH64)})
     assert only(verdict.violations, "foreign-architecture").member == "demo/other.so"

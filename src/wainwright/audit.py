@@ -63,13 +63,14 @@ def examine(
         inside = frozenset(entry.name.rpartition("/")[2] for entry in archive.entries)
         interest = Interest(floors, claims, python=_is_abi3(name), inside=inside)
         inspection = inspect(archive, interest=interest, algorithms=_algorithms(info))
-    if arch is None:
-        arch = _most_common_arch(inspection.members)
+        executable = frozenset(entry.name for entry in archive.entries if entry.mode & 0o111)
+    if len(platforms.arches) != 1:  # what is measured is what the members are
+        arch = _most_common_arch(inspection.members) or arch
         floors = Floors(policies, arch)
         claims = _claims(claim, arch, platforms, policies)
     case = _case(name, info, inspection, platforms, claims, arch, floors, terms, tuple(libraries))
     before = original.stat().st_size if original is not None else None
-    return replace(case, original_size=before, named=interest.named(case.measured.glibc))
+    return replace(case, original_size=before, named=interest.named(case.measured.glibc), executable=executable)
 
 
 def _claims(claim: Glibc | None, arch: str | None, platforms: Platforms, policies: Policies) -> tuple[Claim, ...]:

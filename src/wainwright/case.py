@@ -39,6 +39,7 @@ class Case:
     measured: Measured
     named: frozenset[int] = frozenset()  # places of members whose symbols at the measured floor were read
     original_size: int | None = None
+    executable: frozenset[str] = frozenset()  # members whose mode in the archive says so
 
     def objects(self) -> tuple[tuple[Member, Elf], ...]:
         """Give what the loader could be asked to load: libraries and programs, no objects, no debug files."""

@@ -49,12 +49,16 @@ def _admits(policy: Policy, version: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Platforms:
-    """A wheel's platform tags read: the claims, lowest first, architectures, and tags that no policy is for."""
+    """A wheel's platform tags read: the claims, lowest first, architectures, and tags that no policy is for.
+
+    `anywhere` is whether `any` is among them: the promise that nothing inside depends on a platform.
+    """
 
     claims: tuple[Claim, ...]
     arches: tuple[str, ...]
     unjudged: tuple[str, ...]
     linux: bool  # whether any tag is Linux's
+    anywhere: bool
 
 
 def read_platforms(platforms: Iterable[str], policies: Policies) -> Platforms:
@@ -63,6 +67,7 @@ def read_platforms(platforms: Iterable[str], policies: Policies) -> Platforms:
     arches: dict[str, None] = {}
     unjudged: list[str] = []
     linux = False
+    platforms = tuple(platforms)
     for tag in dict.fromkeys(platforms):
         match = PLATFORM.fullmatch(tag)
         if match is None:
@@ -80,7 +85,9 @@ def read_platforms(platforms: Iterable[str], policies: Policies) -> Platforms:
         else:
             claims[tag] = Claim(tag=tag, policy=_policy(policies, libc, version, arch))
     ordered = sorted(claims.values(), key=lambda claim: (claim.libc, claim.policy.version, claim.tag))
-    return Platforms(claims=tuple(ordered), arches=tuple(arches), unjudged=tuple(unjudged), linux=linux)
+    return Platforms(
+        claims=tuple(ordered), arches=tuple(arches), unjudged=tuple(unjudged), linux=linux, anywhere="any" in platforms,
+    )  # fmt: skip
 
 
 def _policy(policies: Policies, libc: str, version: Glibc, arch: str) -> Policy:

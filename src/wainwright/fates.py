@@ -214,6 +214,7 @@ def allowed_names(claims: Sequence[Claim], policies: Policies, arch: str | None,
     """Give the libraries that every system of the claims has; without a claim, those of the newest policy."""
     loaders = frozenset(LOADERS.values())
     same = [claim for claim in claims if (claim.libc == "musl") == musl]
+    same = [claim for claim in same if claim.policy.arch == arch] or same
     if same:
         return frozenset.intersection(*(claim.policy.libraries for claim in same)) | (frozenset() if musl else loaders)
     libc = "musl" if musl else "glibc"

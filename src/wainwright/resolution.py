@@ -15,10 +15,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from wainwright.elf import Elf
+from wainwright.elf import ET_EXEC, Elf
 
 SITE: Final = "/prefix/lib/pythonX.Y/site-packages"  # a made-up place: the verdict knows no real one
 ORIGIN: Final = re.compile(r"\$(?:ORIGIN\b|\{ORIGIN\})")
+LOADER: Final = re.compile(r"ld-linux.*\.so\.[0-9]+|ld64\.so\.[12]|ld\.so\.1|ld-musl-.*\.so\.1")
+# glibc's own parts, of which the interpreter's process has some from its start, and the others beside them
+HELD: Final = frozenset({"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1"})
 PYTHON_FOLDER: Final = re.compile(r"/python[23]\.[0-9]+t?(?=/|$)")
 
 
@@ -56,6 +59,16 @@ class Resolution:
     misfits: Mapping[tuple[str, str], str] = field(default_factory=dict)
     unreached: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     folders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def always_held(library: str) -> bool:
+    """Whether a process has this library before anything of a wheel is loaded: a copy inside is never taken."""
+    return library in HELD or LOADER.fullmatch(library) is not None
+
+
+def is_program(elf: Elf) -> bool:
+    """Whether it is started as a process; libraries with an interpreter, as libc.so.6 is, have a soname too."""
+    return elf.kind == ET_EXEC or elf.pie or (elf.interpreter is not None and not elf.soname)
 
 
 def resolve(files: Iterable[Loadable], *, musl: bool = False) -> Resolution:
@@ -123,6 +136,8 @@ class _Search:
         return bool(news)
 
     def _find(self, file: Loadable, elf: Elf, library: str, path: tuple[str, ...]) -> str | None:
+        if not self.musl and always_held(library):
+            return None
         if "/" in library:
             places: tuple[str, ...] = (_expand(library, file.folder),)
         else:
@@ -140,47 +155,32 @@ class _Search:
         return None
 
     def result(self) -> Resolution:
-        loaded = self._loaded()
+        processes = _Processes(self.providers, self.by_member)
         bearers = self._bearers()
         unreached: dict[tuple[str, str], tuple[str, ...]] = {}
+        found: dict[tuple[str, str], str] = {}
         for file in self.asking:
             elf = file.elf
             for library in elf.needed if elf is not None else ():
                 key = (file.member, library)
                 if elf is None or key in self.providers or key in self.misfits:
                     continue
-                sibling = next((name for name in loaded.get(library, ()) if self._fits(name, elf)), None)
+                if not self.musl and always_held(library):
+                    continue
+                sibling = processes.sibling(file.member, library, elf)
                 if sibling is not None:
-                    self.providers[key] = sibling
+                    found[key] = sibling
                     continue
                 inside = tuple(name for name in bearers.get(library, ()) if self._fits(name, elf))
                 if inside:
                     unreached[key] = inside
+        self.providers.update(found)
         folders = {file.member: self._search_path(file) for file in self.asking}
         return Resolution(providers=self.providers, misfits=self.misfits, unreached=unreached, folders=folders)
 
     def _fits(self, member: str, elf: Elf) -> bool:
         other = self.by_member[member].elf
         return other is not None and _loads_with(other, elf)
-
-    def _loaded(self) -> dict[str, list[str]]:
-        """Names that an object bears once a sibling has loaded it: the one asked for, and its soname.
-
-        Python itself loads the extension modules, so their sonames count as well.
-        """
-        loaded: defaultdict[str, list[str]] = defaultdict(list)
-        for (_, library), provider in self.providers.items():
-            loaded[library].append(provider)
-            self._bear(loaded, provider)
-        for file in self.by_path.values():
-            if file.extension and file.elf is not None and file.elf.soname:
-                loaded[file.elf.soname].append(file.member)
-        return loaded
-
-    def _bear(self, loaded: defaultdict[str, list[str]], provider: str) -> None:
-        elf = self.by_member[provider].elf
-        if elf is not None and elf.soname:
-            loaded[elf.soname].append(provider)
 
     def _bearers(self) -> dict[str, list[str]]:
         """Which members bear a name, as their file's or as their soname."""
@@ -191,6 +191,74 @@ class _Search:
             for name in dict.fromkeys((file.name, file.elf.soname or file.name)):
                 bearers[name].append(file.member)
         return bearers
+
+
+class _Processes:
+    """Which names some object bears in a process already: Python's with its extension modules, and each program's own.
+
+    A library that neither an extension nor a program leads to may be loaded by either (dlopen): all names count for it.
+    """
+
+    def __init__(self, providers: Mapping[tuple[str, str], str], by_member: Mapping[str, Loadable]) -> None:
+        self.by_member = by_member
+        self.children: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+        for (member, library), provider in providers.items():
+            self.children[member].append((library, provider))
+        native = {name: file.elf for name, file in by_member.items() if file.elf is not None}
+        extensions = [name for name in native if by_member[name].extension]
+        programs = [name for name, elf in native.items() if name not in extensions and is_program(elf)]
+        started = {name: self._closure([name]) for name in programs}
+        self.of_extensions = self._closure(extensions)
+        alone = {name for closure in started.values() for name in closure} - self.of_extensions
+        self.everything = self._names(native, extensions)
+        self.python = (
+            self._names([name for name in native if name not in alone], extensions) if alone else self.everything
+        )
+        self.programs = [(closure, self._names(closure, ())) for closure in started.values()]
+
+    def _closure(self, roots: Iterable[str]) -> set[str]:
+        seen = set(roots)
+        waiting = list(seen)
+        while waiting:
+            news = {provider for _, provider in self.children.get(waiting.pop(), ())} - seen
+            seen |= news
+            waiting.extend(news)
+        return seen
+
+    def _names(self, members: Iterable[str], extensions: Iterable[str]) -> dict[str, list[str]]:
+        """Names that objects bear once these members are loaded: the one asked for, and the soname.
+
+        Python itself loads the extension modules, so their sonames count as well.
+        """
+        names: defaultdict[str, list[str]] = defaultdict(list)
+        for member in members:
+            for library, provider in self.children.get(member, ()):
+                names[library].append(provider)
+                self._bear(names, provider)
+        for member in extensions:
+            self._bear(names, member)
+        return names
+
+    def _bear(self, names: defaultdict[str, list[str]], member: str) -> None:
+        elf = self.by_member[member].elf
+        if elf is not None and elf.soname:
+            names[elf.soname].append(member)
+
+    def sibling(self, member: str, library: str, elf: Elf) -> str | None:
+        """Give the member that bears the name in each process that this one is loaded into; None if any lacks it."""
+        processes = [names for closure, names in self.programs if member in closure]
+        if member in self.of_extensions:
+            processes.append(self.python)
+        found = None
+        for names in processes or [self.everything]:
+            found = next((name for name in names.get(library, ()) if self._fits(name, elf)), None)
+            if found is None:
+                return None
+        return found
+
+    def _fits(self, member: str, elf: Elf) -> bool:
+        other = self.by_member[member].elf
+        return other is not None and _loads_with(other, elf)
 
 
 def _loads_with(library: Elf, user: Elf) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from wainwright.case import Rule
-from wainwright.rules import archives, distinfo, libraries, objects, python, terms
+from wainwright.rules import archives, distinfo, libraries, objects, platforms, python, terms
 from wainwright.verdict import Severity
 
 WARNING: Final = Severity.WARNING
@@ -36,9 +36,10 @@ RULES: Final = (
     Rule(name="hidden-needs", check=terms.hidden_needs, severity=NOTE),
     Rule(name="guessed-provider", check=terms.guessed_provider, severity=NOTE),
     # each native member
-    Rule(name="foreign-architecture", check=distinfo.foreign_architecture),
-    Rule(name="purelib-elf", check=distinfo.purelib_elf),
-    Rule(name="purelib-elf", check=distinfo.purelib_library, severity=WARNING),
+    Rule(name="foreign-architecture", check=platforms.foreign_architecture),
+    Rule(name="purelib-elf", check=platforms.purelib_elf),
+    Rule(name="purelib-elf", check=platforms.purelib_library, severity=WARNING),
+    Rule(name="purelib-elf", check=platforms.code_for_several, severity=WARNING),
     Rule(name="executable-stack", check=objects.executable_stack),
     Rule(name="unmarked-stack", check=objects.unmarked_stack, severity=WARNING),
     Rule(name="segment-alignment", check=objects.segment_alignment),
@@ -54,7 +55,7 @@ RULES: Final = (
     Rule(name="dist-info", check=distinfo.dist_info),
     Rule(name="record-mismatch", check=distinfo.record_mismatch),
     Rule(name="compressed-tag", check=distinfo.compressed_tag, severity=NOTE),
-    Rule(name="no-native-code", check=distinfo.no_native_code, severity=NOTE),
+    Rule(name="no-native-code", check=platforms.no_native_code, severity=NOTE),
     Rule(name="unjudged-tag", check=terms.unjudged_tag, severity=NOTE),
     # the archive
     Rule(name="broken-member", check=archives.broken_member),

@@ -1,4 +1,4 @@
-"""Rules about what a wheel says of itself: file name, tags, dist-info, RECORD, and where native code is put."""
+"""Rules about what a wheel says of itself: file name, tags, dist-info, RECORD."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wainwright.case import Case
 from wainwright.inspection import Member
 from wainwright.record import Row
 from wainwright.verdict import Finding
-from wainwright.wheelfile import locate, same_distribution
+from wainwright.wheelfile import same_distribution
 
 DATA_FOLDER: Final = re.compile(r"[^-]+-[0-9][^-]*\.data")
 MOST_TAGS: Final = 6
@@ -169,64 +169,3 @@ def _wrong(member: Member, row: Row | None, *, optional: bool) -> str | None:
     if row.digest != member.digest:
         return f"its {row.algorithm} is not the one in RECORD"
     return None
-
-
-# Binary distribution format: "If Root-Is-Purelib is true", the root goes to purelib; platform-specific code belongs in
-# platlib, which some systems keep elsewhere.
-def purelib_elf(case: Case) -> Iterator[Finding]:
-    for member, in_data in _purelib(case):
-        if in_data or _is_extension(case, member):
-            yield _in_purelib(member)
-
-
-# The same of a library that no Python imports, in a wheel for any Python: widely done (xgboost), and it works wherever
-# purelib and platlib are one folder.
-def purelib_library(case: Case) -> Iterator[Finding]:
-    for member, in_data in _purelib(case):
-        if not in_data and not _is_extension(case, member):
-            yield _in_purelib(member)
-
-
-def _purelib(case: Case) -> Iterator[tuple[str, bool]]:
-    """Give native members that go to purelib, and whether their own folder says so rather than the wheel's root."""
-    purelib = bool(case.info.wheel and case.info.wheel.root_is_purelib)
-    for member, elf in case.objects():
-        if not (elf.dynamic or elf.interpreter):
-            continue
-        if locate(member.name, root_is_purelib=False).scheme == "purelib":
-            yield member.name, True
-        elif locate(member.name, root_is_purelib=purelib).scheme == "purelib" and case.platforms.linux:
-            yield member.name, False
-
-
-def _is_extension(case: Case, member: str) -> bool:
-    return case.name.abis != ("none",) or case.wheel.by_name[member].extension
-
-
-def _in_purelib(member: str) -> Finding:
-    return Finding(
-        rule="purelib-elf",
-        member=member,
-        message="native code would be installed into purelib",
-        hint="have the build backend say Root-Is-Purelib: false (setuptools: has_ext_modules; "
-        "scikit-build-core: wheel.platlib = true; hatchling: pure_python = false)",
-    )
-
-
-# PEP 425: the platform tag is "the platform the code runs on".
-def foreign_architecture(case: Case) -> Iterator[Finding]:
-    arches = case.platforms.arches or ((case.arch,) if case.arch else ())
-    for member, elf in case.objects():
-        if elf.arch is None or elf.arch in arches or not (elf.dynamic or elf.interpreter) or not case.platforms.linux:
-            continue
-        yield Finding(
-            rule="foreign-architecture", member=member.name,
-            message=f"it is code for {elf.arch}, in a wheel for {', '.join(arches)}",
-            hint="build it for that architecture, or leave it out",
-        )  # fmt: skip
-
-
-# PEP 425 again: without native code, "any" says all there is to say.
-def no_native_code(case: Case) -> Iterator[Finding]:
-    if case.platforms.linux and not any(member.elf is not None for member in case.wheel.members):
-        yield Finding(rule="no-native-code", message="no member is native code, and the tag names a platform")

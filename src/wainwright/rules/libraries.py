@@ -38,7 +38,9 @@ def symbol_version(case: Case) -> Iterator[Finding]:
 
 
 def _judges(case: Case) -> list[Claim]:
-    return [claim for claim in case.claims if (claim.libc == "musl") == case.musl]
+    """Give the claims that a member's needs are held against: of its own libc and architecture."""
+    fitting = [claim for claim in case.claims if (claim.libc == "musl") == case.musl]
+    return [claim for claim in fitting if claim.policy.arch == case.arch] or fitting
 
 
 def _too_new(case: Case, need: VersionedNeed, short: list[Claim]) -> Finding:

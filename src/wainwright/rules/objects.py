@@ -8,6 +8,7 @@ from typing import Final
 
 from wainwright.case import Case
 from wainwright.elf import Elf, misaligned
+from wainwright.resolution import LOADER
 from wainwright.values import Glibc
 from wainwright.verdict import Finding
 
@@ -15,7 +16,6 @@ X86: Final = frozenset({"x86_64", "i686"})
 WIDE_PAGES: Final = frozenset({"aarch64", "ppc64le"})
 RELR: Final = Glibc(2, 36)
 LIBRARY_NAME: Final = re.compile(r"(?:^|/)[^/]+\.so(?:\.[0-9]+)*$")
-LOADER: Final = re.compile(r"ld-linux.*\.so\.[0-9]+|ld64\.so\.[12]|ld\.so\.1|ld-musl-.*\.so\.1")
 # Loaded before anything in a wheel is: the interpreter itself needs them.
 ALWAYS_LOADED: Final = frozenset({"libc.so.6"})
 
