@@ -26,6 +26,7 @@ MOST_WORKERS: Final = 8
 BATCH: Final = 1 << 20  # small members go to a worker by the megabyte
 TEXT_LIMIT: Final = 64 << 20  # RECORD of the largest wheels has 5 MB
 
+PYTHON_PREFIXES: Final = ("Py", "_Py")
 PYTHON_NAME: Final = re.compile(rb"Py[A-Z_]")
 
 
@@ -37,7 +38,7 @@ class Wanted(NamedTuple):
     python: bool
 
     def takes(self, symbol: Symbol) -> bool:
-        if self.python and symbol.name.startswith(("Py", "_Py")):
+        if self.python and symbol.name.startswith(PYTHON_PREFIXES):
             return True
         if symbol.library is not None and symbol.version in self.versions:
             return True
@@ -187,9 +188,11 @@ def _symbols(data: bytes | Windows, elf: Elf, wanted: Wanted) -> tuple[Symbol, .
     begin, end = _names(elf)
     python = wanted.python and PYTHON_NAME.search(data[begin:end]) is not None
     try:
-        if python or wanted.names:
+        if wanted.names:
             found = read_symbols(data, elf, undefined_only=not python)
             return tuple(symbol for symbol in found if wanted.takes(symbol))
+        if python:
+            return read_symbols(data, elf, versions=wanted.versions, prefixes=PYTHON_PREFIXES)
         return read_symbols(data, elf, versions=wanted.versions) if wanted.versions else ()
     except ElfError:
         return ()  # names are for people; what the loader asks for is in the version needs

@@ -5,11 +5,14 @@ The table has no length of its own: the hash tables tell it, else the section he
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain, repeat
+import sys
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import repeat
 from typing import Final, NamedTuple
 
-from wainwright.elf import Elf
+from wainwright.elf import ET_EXEC, Elf
 from wainwright.elfbytes import ElfBytes, ElfError, Sliced
 from wainwright.elfdynamic import Strings, read_definitions
 
@@ -34,6 +37,7 @@ WIDE_HASHES: Final = {(22, 64), (0x9026, 64)}  # s390x and Alpha: DT_HASH is of 
 NO_NEED: Final[tuple[str | None, str | None]] = (None, None)
 MAX_SYMBOLS: Final = 1 << 24
 MAX_NAME: Final = 1 << 16  # C++ and Rust mangle thousands of characters into one
+FEW: Final = 8  # versions to look for one after the other
 CHAIN: Final = 1 << 12  # read of a chain of DT_GNU_HASH at a time, in bytes; nearly all have a few words
 NAMES_SLACK: Final = 1 << 20
 
@@ -53,12 +57,18 @@ class Symbol(NamedTuple):
 
 
 def read_symbols(
-    data: bytes | memoryview | Sliced, elf: Elf, *, undefined_only: bool = False, versions: frozenset[str] | None = None
+    data: bytes | memoryview | Sliced,
+    elf: Elf,
+    *,
+    undefined_only: bool = False,
+    versions: frozenset[str] | None = None,
+    prefixes: tuple[str, ...] = (),
 ) -> tuple[Symbol, ...]:
     """Read the global symbols of DT_SYMTAB with their versions; raises ElfError for tables that cannot be followed.
 
-    `elf` is what `read_elf` gave for the same bytes. With `undefined_only`, own definitions without a need are left
-    out; with `versions`, all that do not need one of these.
+    `elf` is what `read_elf` gave for the same bytes. With `undefined_only`, own definitions are left out, but for those
+    that a program copies from a library; with `versions`, all that neither need one of these nor have a name that
+    begins with one of `prefixes`.
     """
     tags = dict(elf.tags)
     if DT_SYMTAB not in tags:
@@ -70,22 +80,30 @@ def read_symbols(
     if exact and count * size > room:
         raise ElfError(f"the dynamic symbol table has {count} symbols by its hash table, and room for {room // size}")
     names = _Names(source, tags, lenient=not exact)
-    numbers = _numbers(source, tags, count)
+    starts = tuple(prefix.encode() for prefix in prefixes)
     needs = {need.number: (need.version, need.library) for need in elf.needs if need.number > 1}
     own = {number: name for number, name, base in read_definitions(source, tags) if not base}
-    form = source.layout.symbol
-    rows = zip(form.iter_unpack(source.view[at : at + count * form.size]), numbers, strict=False)
     found: list[Symbol] = []
-    for (offset, info, section), number in rows:
+    table = source.view[at : at + count * size]
+    numbers = _numbers(source, tags, len(table) // size)
+    places: Iterable[int] = range(len(numbers))
+    if versions is not None and not starts:
+        places = _places(numbers, [number for number, (version, _) in needs.items() if version in versions])
+    elif undefined_only and not (elf.interpreter or elf.kind == ET_EXEC):
+        places = _undefined(source, table)
+    unpack = source.layout.symbol.unpack_from
+    for place in places:
+        offset, info, section = unpack(table, place * size)
+        number = numbers[place]
         if info < 0x10 or not offset:  # STB_LOCAL, or no name
             continue
         version, library = needs.get(number & 0x7FFF, NO_NEED)  # the top bit hides a version that is not the default
-        if versions is not None and (library is None or version not in versions):
+        needed = versions is None or (library is not None and version in versions)
+        if not (needed or names.begins(offset, starts)):
             continue
-        if section and library is None:
-            if undefined_only:
-                continue
-            version = own.get(number & 0x7FFF)
+        if section and undefined_only and library is None:
+            continue
+        version = own.get(number & 0x7FFF) if section and library is None else version
         name = names.get(offset)
         if name is None:
             break
@@ -93,13 +111,43 @@ def read_symbols(
     return tuple(found)
 
 
-def _numbers(source: ElfBytes, tags: dict[int, int], count: int) -> Iterator[int]:
-    """Give DT_VERSYM: for each symbol the number of its version; 0 and 1 are those without."""
-    if DT_VERSYM not in tags:
-        return repeat(0, count)
-    at, room = source.locate(tags[DT_VERSYM], "the table of symbol versions")
-    table = source.view[at : at + min(2 * count, room // 2 * 2)]
-    return chain((value for (value,) in source.layout.half.iter_unpack(table)), repeat(0, count))
+def _places(numbers: array[int], wanted: Sequence[int]) -> list[int]:
+    """Say where any of these numbers is, hidden or not."""
+    if len(wanted) > FEW:
+        every = frozenset(wanted)
+        return [place for place, number in enumerate(numbers) if number & 0x7FFF in every]
+    places = []
+    for number in (each | hidden for each in wanted for hidden in (0, 0x8000)):
+        place = -1
+        with suppress(ValueError):
+            while True:  # many times as fast as a loop over all
+                place = numbers.index(number, place + 1)
+                places.append(place)
+    return sorted(places)
+
+
+def _undefined(source: ElfBytes, table: memoryview) -> Iterator[int]:
+    """Say which symbols have no section (st_shndx 0), by the two columns of its bytes."""
+    size = source.layout.symbol.size
+    at = 6 if source.bits == 64 else 14
+    one, other = bytes(table[at::size]), bytes(table[at + 1 :: size])
+    place = one.find(0)
+    while 0 <= place < len(other):
+        if not other[place]:
+            yield place
+        place = one.find(0, place + 1)
+
+
+def _numbers(source: ElfBytes, tags: dict[int, int], count: int) -> array[int]:
+    """Give DT_VERSYM: for each symbol the number of its version; 0 and 1 are those without, the top bit hides one."""
+    numbers = array("H")
+    if DT_VERSYM in tags:
+        at, room = source.locate(tags[DT_VERSYM], "the table of symbol versions")
+        numbers.frombytes(source.view[at : at + min(2 * count, room // 2 * 2)])
+        if source.little != (sys.byteorder == "little"):
+            numbers.byteswap()
+    numbers.extend(repeat(0, count - len(numbers)))
+    return numbers
 
 
 class _Names:
@@ -111,6 +159,10 @@ class _Names:
         self._known: dict[int, str] = {}
         self._left = 4 * len(self._table) + NAMES_SLACK  # linkers let a name be another's tail
         self._lenient = lenient
+
+    def begins(self, offset: int, starts: tuple[bytes, ...]) -> bool:
+        """Whether the name at an offset begins with one of these."""
+        return self._table.startswith(starts, offset)
 
     def get(self, offset: int) -> str | None:
         """Give the name at an offset; None where the table's length was a guess, and this is beyond it."""

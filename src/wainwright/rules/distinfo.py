@@ -145,13 +145,14 @@ def record_mismatch(case: Case) -> Iterator[Finding]:
             yield Finding(rule="record-mismatch", member=row.path or record, message=f"RECORD: {fault}", hint=hint)
         rows.setdefault(row.path, row)
     names = Counter(member.name for member in case.wheel.members)
+    unrecorded = case.info.unrecorded
     for member in case.wheel.members:
         if member.name != record and names[member.name] == 1 and not member.problem:
-            wrong = _wrong(member, rows.get(member.name), optional=member.name in case.info.unrecorded)
+            wrong = _wrong(member, rows.get(member.name), optional=member.name in unrecorded)
             if wrong:
                 yield Finding(rule="record-mismatch", member=member.name, message=wrong, hint=hint)
     for path, row in rows.items():
-        if path not in names and not row.fault and path not in case.info.unrecorded:
+        if path not in names and not row.fault and path not in unrecorded:
             yield Finding(rule="record-mismatch", member=path, message="RECORD lists it, and it is absent", hint=hint)
 
 
