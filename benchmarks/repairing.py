@@ -22,7 +22,7 @@ def main(wheel: Path, dependency: Path, folder: Path, glibc: str, *excluded: str
     before = audit(wheel, claim=floor, terms=terms, libraries=(found,))
     done = graft(
         wheel, folder / "grafted", names=before.libraries.missing, glibc=floor, arch="x86_64", terms=terms,
-        libraries=(found,), run=run,
+        libraries=(found,), run=run, members=before.libraries.who_need(before.libraries.missing),
     )  # fmt: skip
     result = retag(done.path, folder, platforms=floor.platforms("x86_64"))
     verdict = audit(result, terms=terms, libraries=(found,), original=wheel)

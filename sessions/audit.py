@@ -107,6 +107,7 @@ def _prepare(
             libraries=libraries,
             run=run,
             log=log,
+            members=before.libraries.who_need(before.libraries.missing),
         )
         source, grafted = done.path, [plain(each) for each in done.libraries]
     platforms = job.glibc.platforms(job.arch)

@@ -67,9 +67,11 @@ def graft(
     libraries: Sequence[Outside],
     run: Run,
     log: Path | None = None,
+    members: frozenset[str] | None = None,
 ) -> Grafted:
     """Put the libraries called `names` (as DT_NEEDED spells them) into a copy of `wheel` in `folder`.
 
+    `members` are those that need any of them, where an audit has said so already; else each member is read.
     Raises WainwrightError (AUDIT) when a library was not found where the wheel was built, or auditwheel fails.
     """
     sources = {library.name: library for library in libraries}
@@ -84,7 +86,7 @@ def graft(
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         archive = stack.enter_context(Archive.open(wheel))
-        slim, excluded = _slim(archive, folder / "slim", frozenset(names), run)
+        slim, excluded = _slim(archive, folder / "slim", frozenset(names), run, members)
         repaired = _repair(slim, folder, names=names, excluded=excluded, glibc=glibc, arch=arch, sources=sources,
                            run=run, log=log)  # fmt: skip
         kept = {name for name in names if any(pattern.matches(sources[name]) for pattern in terms.keep_name)}
@@ -98,13 +100,15 @@ def graft(
     return Grafted(path=result, libraries=grafts)
 
 
-def _slim(archive: Archive, folder: Path, names: frozenset[str], run: Run) -> tuple[Path, frozenset[str]]:
+def _slim(
+    archive: Archive, folder: Path, names: frozenset[str], run: Run, among: frozenset[str] | None
+) -> tuple[Path, frozenset[str]]:
     """Write a wheel of the members that need one of `names`; gives it, and what else they need."""
     needy: dict[str, bytes] = {}
     others: set[str] = set()
     folder.mkdir()
     for entry in archive.entries:
-        data = archive.digest(entry, keep=looks_like_elf).data
+        data = archive.digest(entry, keep=looks_like_elf).data if among is None or entry.name in among else None
         if data is None:
             continue
         try:

@@ -102,6 +102,10 @@ class Libraries:
     def who_needs(self, library: str) -> tuple[str, ...]:
         return dict(self.needed_by).get(library, ())
 
+    def who_need(self, libraries: Iterable[str]) -> frozenset[str]:
+        """Give everything that needs any of these."""
+        return frozenset(who for library in libraries for who in self.who_needs(library))
+
     def to_json(self) -> dict[str, Any]:
         return {
             "inside": list(self.inside),
