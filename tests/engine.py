@@ -13,7 +13,8 @@ import os
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -77,14 +78,30 @@ def _tar(files: Mapping[str, tuple[bytes, int]]) -> bytes:
     return buffer.getvalue()
 
 
-def containers() -> set[str]:
-    """Name the containers of ours that are there now, running or not."""
-    done = engine().ask("ps", "--all", "--filter", "label=wainwright", "--format", "{{.Names}}")
-    return set(done.stdout.split())
+def containers(*pids: int) -> set[str]:
+    """Name the containers that these processes have started, or this one, running or not; others may be at work."""
+    names: set[str] = set()
+    for pid in pids or (os.getpid(),):
+        done = engine().ask("ps", "--all", "--filter", f"label=wainwright.pid={pid}", "--format", "{{.Names}}")
+        names.update(done.stdout.split())
+    return names
 
 
-def volumes() -> set[str]:
-    return set(engine().ask("volume", "ls", "--quiet").stdout.split())
+def volumes(*names: str) -> set[str]:
+    """Name the volumes of these containers."""
+    done = engine().ask("inspect", "--format", "{{range .Mounts}}{{.Name}} {{end}}", *names) if names else None
+    return set(done.stdout.split()) if done else set()
+
+
+def left_over(pids: Sequence[int], volumes: Iterable[str] = ()) -> set[str]:
+    """Name what is still there of these processes' containers and of the volumes, once there has been time to go."""
+    give_up = time.monotonic() + 20
+    while True:
+        known = set(engine().ask("volume", "ls", "--quiet").stdout.split())
+        left = containers(*pids) | (known & set(volumes))
+        if not left or time.monotonic() > give_up:
+            return left
+        time.sleep(0.1)
 
 
 def _alone(script: str, *words: str) -> None:

@@ -82,6 +82,7 @@ class Project:
         self, root: Path, *, release: str = RELEASE, source: str = "void *PyInit_mod(void) { return 0; }"
     ) -> None:
         self.root = root
+        self.pids: list[int] = []
         root.mkdir(parents=True, exist_ok=True)
         self.write("release.toml", release)
         self.write("pyproject.toml", PYPROJECT)
@@ -106,7 +107,7 @@ class Project:
         )
 
     def start(self, *words: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "wainwright", *words],
             cwd=self.root,
             stdout=subprocess.PIPE,
@@ -115,6 +116,8 @@ class Project:
             env=dict(os.environ),
             start_new_session=True,
         )
+        self.pids.append(process.pid)
+        return process
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         with self.start(*words) as process:

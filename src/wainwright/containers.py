@@ -237,7 +237,8 @@ def _started(
     limits = [f"--memory={image.memory}", f"--memory-swap={image.memory}"] if image.memory else []
     limits += [f"--cpus={image.cpus}"] if image.cpus else []
     argv = [
-        *(engine.program, "run", "--interactive", "--pull=never", f"--name={name}", f"--label={LABEL}=job"),
+        *(engine.program, "run", "--interactive", "--pull=never", f"--name={name}"),
+        *(f"--label={LABEL}=job", f"--label={LABEL}.pid={os.getpid()}"),  # whose it is, where one is left over
         *(f"--platform={platform_of(arch)}", "--user=0:0", "--workdir=/", "--entrypoint=sh"),
         *([] if keep else ["--rm"]),
         *([] if network else ["--network=none"]),

@@ -104,7 +104,16 @@ def have(
         return _held(image, pull(engine, image, arch=arch, digest=pin.digest, tell=tell, log=log), pin)
     if image.dockerfile is not None:
         return _held(image, build(engine, image, arch=arch, tell=tell, log=log), pin)
-    return _held(image, pull(engine, image, arch=arch, tell=tell, log=log), pin)
+    try:
+        pulled = pull(engine, image, arch=arch, tell=tell, log=log)
+    except WainwrightError as error:
+        if found is None:
+            raise
+        here = f"the one that is here is for {found.platform}"
+        raise WainwrightError(
+            error.what, code=error.code, where=error.where, hint=error.hint, details=(*error.details, here)
+        ) from error
+    return _held(image, pulled, pin)
 
 
 def pull(
