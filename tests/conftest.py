@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -14,7 +14,7 @@ def _answers(*argv: str) -> bool:
     return bool(shutil.which(argv[0])) and subprocess.run(argv, capture_output=True, check=False).returncode == 0
 
 
-NEEDS = {
+NEEDS: dict[str, Callable[[], bool]] = {
     "engine": lambda: _answers("docker", "info") or _answers("podman", "info"),
     "npm": lambda: _answers("node", "--version") and _answers("npm", "--version"),
     "mounts": lambda: _answers("unshare", "--user", "--map-root-user", "--mount", "true"),
