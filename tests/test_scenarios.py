@@ -104,6 +104,14 @@ def test_built_in_the_older_image_it_passes_everywhere(tmp_path: Path) -> None:
     assert again.stderr.count("unchanged") == 4
 
 
+# What becomes of libgomp, and what the process maps then.
+OPENMP_FATES = {
+    "": 'inside = ["libgomp-*"], once = ["libgomp*"]',
+    'exclude = ["libgomp.so.1"]': 'outside = ["libgomp*"], once = ["libgomp*"]',
+    'keep-name = ["libgomp.so.1"]': 'inside = ["libgomp.so.1"], once = ["libgomp*"]',
+}
+
+
 def with_openmp() -> Image:
     """Give an image to prove wheels in that has GCC's runtime for OpenMP, and no compiler."""
     folder = "/usr/lib/x86_64-linux-gnu"
@@ -120,23 +128,45 @@ def test_openmp_grafted_left_out_and_kept_by_name_are_told_apart(tmp_path: Path)
     text = text.replace("env = { }", 'env = { FLAGS = "-fopenmp" }')
     project = Project(tmp_path / "demo", release=text, source=OPENMP)
     loading(project)
-    cases = {
-        "": 'inside = ["libgomp-*"], once = ["libgomp*"]',
-        'exclude = ["libgomp.so.1"]': 'outside = ["libgomp*"], once = ["libgomp*"]',
-        'keep-name = ["libgomp.so.1"]': 'inside = ["libgomp.so.1"], once = ["libgomp*"]',
-    }
-    for libraries, loaded in cases.items():
+    for libraries, loaded in OPENMP_FATES.items():
         more = f"\n[variants.full.libraries]\n{libraries}\n" if libraries else ""
         right = text.replace('backends = "python', f'loaded = {{ {loaded} }}\nbackends = "python') + more
         project.write("release.toml", right)
         done = project.run("smoke")
         assert done.returncode == 0, f"{libraries}: {done.stderr}"
-        wrong = next(other for other in cases.values() if other != loaded)
+        wrong = next(other for other in OPENMP_FATES.values() if other != loaded)
         project.write("release.toml", right.replace(loaded, wrong))
         done = project.run("smoke")
         assert done.returncode == 7, done.stderr
         assert "libgomp" in done.stderr
     assert "build full-2_31-cp39-x86_64: unchanged" in done.stderr
+
+
+@pytest.mark.network
+def test_a_published_openmp_project_grafted_left_out_and_kept_by_name(tmp_path: Path) -> None:
+    """pykdtree's sdist: numpy and Cython come into the container from the index, and numpy again where it is proven."""
+    text = release(build="bullseye-build", smoke=["bullseye"])
+    text = text.replace(f'"{engine.debian().ref}"', f'"{with_openmp().ref}"')
+    text = text.replace('source = "."', 'source = { sdist = "pykdtree==1.4.1" }')
+    text = text.replace('command = "{python} make.py {out}"\nenv = { }', 'env = { USE_OMP = "1" }')
+    text = text[: text.index("import = [")] + 'import = ["pykdtree.kdtree"]\n'
+    project = Project(tmp_path / "pykdtree", release=text)
+    wheels = {}
+    for libraries, loaded in OPENMP_FATES.items():
+        more = f"\nloaded = {{ {loaded} }}\n\n[variants.full.libraries]\n{libraries}\n"
+        project.write("release.toml", text + more)
+        done = project.run("smoke")
+        assert done.returncode == 0, f"{libraries}: {done.stderr}"
+        with zipfile.ZipFile(next((project.root / "wheelhouse").glob("*/*.whl"))) as wheel:
+            wheels[libraries] = sorted(name for name in wheel.namelist() if "libgomp" in name)
+    assert "build full-2_31-cp39-x86_64: unchanged" in done.stderr
+    grafted, excluded, kept = wheels.values()
+    assert len(grafted) == 1
+    assert (excluded, kept) == ([], ["pykdtree.libs/libgomp.so.1"])
+    project.write("release.toml", text + more.replace(loaded, OPENMP_FATES[""]))
+    done = project.run("smoke")
+    assert done.returncode == 7, done.stderr
+    assert "libgomp" in done.stderr
 
 
 def test_an_absent_driver_hides_no_other_library(tmp_path: Path) -> None:
