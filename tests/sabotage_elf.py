@@ -70,6 +70,7 @@ def faults(good: Draft) -> Iterator[Sabotage]:
         yield from _segments(good, member)
         yield from _broken(good, member)
         yield from _place(good, member)
+        yield from _refused(good, member)
 
 
 def _patched(good: Draft, member: str, data: bytes) -> Draft:
@@ -203,3 +204,16 @@ def _tags(good: Draft, member: str) -> Iterator[Sabotage]:
     for name in ("demo/bin/static", f"{good.info.removesuffix('.dist-info')}.data/scripts/static"):
         bad = good.with_members({name: static})
         yield bad.sabotage(f"a static program for {other}: {name}", "foreign-architecture", name)
+
+
+def _refused(good: Draft, member: str) -> Iterator[Sabotage]:
+    """Make of a module what the loader opens and refuses."""
+    if "cpython" not in member and ".abi3" not in member:
+        return
+    data = good.members[member]
+    changes = {"no type": (16, 0), "the type of a core dump": (16, 4)}
+    if "musllinux" not in good.filename:  # musl does not look
+        changes |= {"FreeBSD's": (7, 9), "an ABI of the future": (8, 200), "a version of the future": (20, 2)}
+    for title, (at, value) in changes.items():
+        bad = _patched(good, member, data[:at] + bytes([value]) + data[at + 1 :])
+        yield bad.sabotage(f"{title}: {member}", "broken-elf", member, also=_lost(good, member))

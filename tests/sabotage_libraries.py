@@ -26,6 +26,7 @@ def faults(good: Draft, yard: Yard) -> Iterator[Sabotage]:
     """Put every fault of a library into the wheel, and every one that terms can find."""
     yield from _missing(good, yard)
     yield from _unreachable(good, yard)
+    yield from _programs(good, yard)
     yield from _misfits(good, yard)
     yield from _forbidden(good, yard)
     yield from _patterns(good, yard)
@@ -92,8 +93,25 @@ def _unreachable(good: Draft, yard: Yard) -> Iterator[Sabotage]:
     yield wheel.sabotage(
         "a program needs what an extension loads", "unreachable-library", "demo/bin/run", library=library
     )
+    for title, path in {"no folder": "$ORIGIN/nope/../libs", "two folders": "$ORIGIN/../demo/no/pe/../../libs"}.items():
+        asks = _needs(yard, library, path=path)
+        yield good.with_members({EXTRA: asks, f"demo/libs/{library}": far}).sabotage(
+            f"a way that leads through {title}", "unreachable-library", EXTRA, library=library
+        )
     wheel = good.with_members({DEP: None, f"elsewhere/{DEP.rpartition('/')[2]}": good.members[DEP]})
     yield wheel.sabotage("its folder was renamed", "unreachable-library", CORE)
+
+
+def _programs(good: Draft, yard: Yard) -> Iterator[Sabotage]:
+    """Give programs another loader, and modules a C library that no process takes from a wheel."""
+    for path in ("/nix/store/0123-glibc-2.17/lib/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1", "ld-linux.so"):
+        run = make(Recipe(needed=("libc.so.6",), interpreter=path))
+        bad = good.with_members({"demo/bin/run": run})
+        yield bad.sabotage(f"a program started by {path}", "interpreter", "demo/bin/run")
+    libc = make(Recipe(soname="libc.so.6", definitions=("GLIBC_2.2.5", "GLIBC_2.34")))
+    asks = yard.shared("puts", "dlopen", flags=("-Wl,-rpath,$ORIGIN",))
+    bad = good.with_members({EXTRA: asks, "demo/libc.so.6": libc})
+    yield bad.sabotage("a C library inside", "symbol-version", EXTRA, version="GLIBC_2.34", symbols=("dlopen",))
 
 
 def _misfits(good: Draft, yard: Yard) -> Iterator[Sabotage]:

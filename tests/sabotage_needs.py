@@ -222,8 +222,9 @@ def of_musl(good: Draft, yard: Yard) -> Iterator[Sabotage]:
         good.objects[0]: yard.shared("puts", "clock_gettime"),
     }.items():  # fmt: skip
         yield good.with_members({member: data}).sabotage(
-            f"glibc's library for musl: {member}", "missing-library", member, library="libc.so.6"
-        )
+            f"glibc's library for musl: {member}", "missing-library", member, library="libc.so.6",
+            also={("interpreter", member)},
+        )  # fmt: skip
     data = yard.shared("musl_puts", "_ZNSs1")
     yield good.with_members({"demo/libextra.so": data}).sabotage(
         "libstdc++ that musl's systems need not have", "missing-library", "demo/libextra.so", library="libstdc++.so.6"

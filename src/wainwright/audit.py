@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +25,7 @@ from wainwright.verdict import Finding, Measured, Need, Severity, Verdict
 from wainwright.wheelfile import DistInfo, WheelName, locate, parse_wheel_name, read_dist_info
 
 PREFIX: Final = "/prefix"
+PYTHON_TAG: Final = re.compile(r"(py|cp)([23])([0-9]*)")
 HASHES: Final = frozenset({"sha256", "sha384", "sha512", "sha3_256", "sha3_384", "sha3_512", "blake2b", "blake2s"})
 
 
@@ -85,6 +88,20 @@ def _is_abi3(name: WheelName) -> bool:
     return any(abi.startswith("abi3") for abi in name.abis)
 
 
+def _installs_on(name: WheelName, major: int, minor: int) -> bool:
+    """Whether a Python may take the wheel by its Python and ABI tags; of implementations unknown here, any may."""
+    for tag in name.pythons:
+        match = PYTHON_TAG.fullmatch(tag)
+        if match is None:
+            return True
+        if major != int(match[2]):
+            continue
+        oldest = int(match[3]) if match[3] else 0
+        if minor == oldest or (minor > oldest and (match[1] == "py" or not match[3] or _is_abi3(name))):
+            return True
+    return False
+
+
 def _algorithms(info: DistInfo) -> dict[str, str]:
     return {row.path: row.algorithm for row in info.record or () if row.algorithm in HASHES}
 
@@ -100,7 +117,7 @@ def _case(
 ) -> Case:  # fmt: skip
     musl = _is_musl(inspection.members, claims)
     files = _installed(inspection.members, info)
-    resolution = resolve(files, musl=musl)
+    resolution = resolve(files, musl=musl, installs_on=partial(_installs_on, name))
     objects = [
         (m, m.elf) for m in inspection.members if m.elf is not None and m.elf.dynamic and m.elf.arch in {arch, None}
     ]

@@ -23,7 +23,7 @@ from wainwright.elfbytes import (
     Segment,
     Sliced,
 )
-from wainwright.elfdynamic import VersionNeed, read_dynamic
+from wainwright.elfdynamic import DT_RUNPATH, DT_VERDEF, DT_VERNEED, VersionNeed, read_dynamic
 
 __all__ = ["Elf", "ElfError", "Segment", "VersionNeed", "looks_like_elf", "misaligned", "read_elf"]
 
@@ -81,6 +81,8 @@ class Elf:
     kernel: tuple[int, int, int] | None  # NT_GNU_ABI_TAG: the oldest Linux on which the loader takes the file
     debug: bool  # split debug information: its sections have no contents
     faults: tuple[str, ...]  # segments and sections that lie outside of the file, as sentences
+    ident: bytes = b""  # the file's first 16 bytes
+    version: int = 1  # e_version
     dynamic: bool = False
     tags: tuple[tuple[int, int], ...] = ()
     soname: str | None = None
@@ -97,9 +99,24 @@ class Elf:
     @property
     def arch(self) -> str | None:
         """The architecture in the words of a platform tag; None for one that has no such word."""
-        if self.machine == EM_ARM and self.flags & EF_ARM_ABI_FLOAT_SOFT:
+        if self.soft_float:
             return None  # armel: PEP 600's armv7l is hard float
         return ARCHES.get((self.machine, self.bits, self.little))
+
+    @property
+    def soft_float(self) -> bool:
+        """Whether it is for ARM systems of another calling convention than armv7l's (armel)."""
+        return self.machine == EM_ARM and bool(self.flags & EF_ARM_ABI_FLOAT_SOFT)
+
+    @property
+    def hides_rpath(self) -> bool:
+        """Whether it has a DT_RUNPATH, be it empty: DT_RPATH is ignored then, its own and what it would inherit."""
+        return any(tag == DT_RUNPATH for tag, _ in self.tags)
+
+    @property
+    def versioned(self) -> bool:
+        """Whether the loader reads its table of symbol versions, DT_VERSYM: it does where versions are listed."""
+        return any(tag in {DT_VERDEF, DT_VERNEED} for tag, _ in self.tags)
 
     @property
     def alignment(self) -> int:
@@ -175,6 +192,8 @@ def read_elf(data: bytes | memoryview | Sliced) -> Elf:
         kernel=kernel,
         debug=debug,
         faults=_faults(source, sections) if contents else (),
+        ident=bytes(source.view[:16]),
+        version=source.unpack(source.layout.word, 20, "the file header")[0],
         **facts,
     )
 

@@ -21,11 +21,13 @@ DT_RUNPATH: Final = 29
 DT_FLAGS: Final = 30
 DT_RELR: Final = 36
 DT_FLAGS_1: Final = 0x6FFFFFFB
+DT_FILTER: Final = 0x7FFFFFFF
 DT_VERDEF: Final = 0x6FFFFFFC
 DT_VERNEED: Final = 0x6FFFFFFE
 DF_TEXTREL: Final = 0x4
 DF_STATIC_TLS: Final = 0x10
 DF_1_PIE: Final = 0x08000000
+LIBRARIES: Final = frozenset({DT_NEEDED, DT_FILTER})
 VER_FLG_BASE: Final = 1
 VER_FLG_WEAK: Final = 2
 
@@ -84,7 +86,8 @@ def read_dynamic(source: ElfBytes, segment: Segment) -> dict[str, Any]:
         "dynamic": True,
         "tags": entries,
         "soname": strings.get(tags[DT_SONAME], "DT_SONAME") if DT_SONAME in tags else None,
-        "needed": tuple([strings.get(value, "a DT_NEEDED") for tag, value in entries if tag == DT_NEEDED]),
+        # glibc opens what DT_FILTER names as well, and fails without it; DT_AUXILIARY's may be absent
+        "needed": tuple([strings.get(value, "a DT_NEEDED") for tag, value in entries if tag in LIBRARIES]),
         "rpath": _path(strings, tags, DT_RPATH, "DT_RPATH"),
         "runpath": _path(strings, tags, DT_RUNPATH, "DT_RUNPATH"),
         "needs": tuple(_needs(source, tags[DT_VERNEED], strings)) if tags.get(DT_VERNEED) else (),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -22,7 +22,7 @@ ORIGIN: Final = re.compile(r"\$(?:ORIGIN\b|\{ORIGIN\})")
 LOADER: Final = re.compile(r"ld-linux.*\.so\.[0-9]+|ld64\.so\.[12]|ld\.so\.1|ld-musl-.*\.so\.1")
 # glibc's own parts, of which the interpreter's process has some from its start, and the others beside them
 HELD: Final = frozenset({"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1"})
-PYTHON_FOLDER: Final = re.compile(r"/python[23]\.[0-9]+t?(?=/|$)")
+PYTHON_FOLDER: Final = re.compile(r"/python([23])\.([0-9]+)t?(?=/|$)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +71,14 @@ def is_program(elf: Elf) -> bool:
     return elf.kind == ET_EXEC or elf.pie or (elf.interpreter is not None and not elf.soname)
 
 
-def resolve(files: Iterable[Loadable], *, musl: bool = False) -> Resolution:
-    """Find the provider of each need inside the wheel."""
-    search = _Search(tuple(files), musl=musl)
+def resolve(
+    files: Iterable[Loadable], *, musl: bool = False, installs_on: Callable[[int, int], bool] = lambda *_: True
+) -> Resolution:
+    """Find the provider of each need inside the wheel.
+
+    `installs_on` says for which Pythons the wheel is, by major and minor: a path may lead through such a one's folder.
+    """
+    search = _Search(tuple(files), musl=musl, installs_on=installs_on)
     search.follow()
     return search.result()
 
@@ -81,8 +86,10 @@ def resolve(files: Iterable[Loadable], *, musl: bool = False) -> Resolution:
 class _Search:
     """The loader's search over one wheel, every ELF member taken as the first one loaded."""
 
-    def __init__(self, files: tuple[Loadable, ...], *, musl: bool) -> None:
+    def __init__(self, files: tuple[Loadable, ...], *, musl: bool, installs_on: Callable[[int, int], bool]) -> None:
         self.musl = musl
+        self.installs_on = installs_on
+        self.folders = _with_parents({SITE, *(file.folder for file in files)})
         self.by_path = {file.path: file for file in files}
         self.by_member = {file.member: file for file in files}
         self.asking = [file for file in files if file.elf is not None and file.elf.needed]
@@ -95,10 +102,39 @@ class _Search:
         elf = file.elf
         if elf is None:
             return ()
-        return tuple(_expand(entry, file.folder) for entry in elf.runpath or elf.rpath)
+        return tuple(self._expand(entry, file.folder) for entry in (elf.runpath if elf.hides_rpath else elf.rpath))
 
     def _inherits(self, file: Loadable) -> bool:
-        return self.musl or (file.elf is not None and not file.elf.runpath)
+        return self.musl or (file.elf is not None and not file.elf.hides_rpath)
+
+    def _expand(self, entry: str, folder: str) -> str:
+        """Expand $ORIGIN, "the directory that contains the object"; other tokens lead nowhere inside."""
+        path = ORIGIN.sub(lambda _: folder, entry)
+        if not path.startswith("/"):
+            return f"./{path}"  # the working directory's: never the wheel's
+        path = PYTHON_FOLDER.sub(self._python, path)
+        return self._followed(path) if ".." in path else posixpath.normpath(path)
+
+    def _python(self, found: re.Match[str]) -> str:
+        return "/pythonX.Y" if self.installs_on(int(found[1]), int(found[2])) else found[0]
+
+    def _followed(self, path: str) -> str:
+        """Go along a path as the kernel does: `nope/..` leads nowhere, where no folder nope is.
+
+        In folders that the wheel alone fills, the others of site-packages being unknown.
+        """
+        at: list[str] = []
+        for part in path.split("/"):
+            if part in {"", "."}:
+                continue
+            if part != "..":
+                at.append(part)
+                continue
+            here, above = f"/{'/'.join(at)}", f"/{'/'.join(at[:-1])}"
+            if here not in self.folders and above in self.folders and above.startswith(f"{SITE}/"):
+                return f"./{path}"
+            at = at[:-1]
+        return f"/{'/'.join(at)}"
 
     def _search_path(self, file: Loadable) -> tuple[str, ...]:
         own = self.own[file.member]
@@ -128,7 +164,7 @@ class _Search:
     def _pass_on(self, file: Loadable, provider: str) -> bool:
         """Give the provider its loader's RPATH; true when that is news to it."""
         elf = file.elf
-        passes = self.musl or (elf is not None and bool(elf.rpath) and not elf.runpath)
+        passes = self.musl or (elf is not None and bool(elf.rpath) and not elf.hides_rpath)
         given = dict.fromkeys((*(self.own[file.member] if passes else ()), *self.inherited[file.member]))
         held = self.inherited[provider]
         news = given.keys() - held.keys()
@@ -139,7 +175,7 @@ class _Search:
         if not self.musl and always_held(library):
             return None
         if "/" in library:
-            places: tuple[str, ...] = (_expand(library, file.folder),)
+            places: tuple[str, ...] = (self._expand(library, file.folder),)
         else:
             places = tuple(f"{folder}/{library}" for folder in path)
         for place in places:
@@ -265,12 +301,14 @@ def _loads_with(library: Elf, user: Elf) -> bool:
     return (library.machine, library.bits, library.little) == (user.machine, user.bits, user.little)
 
 
-def _expand(entry: str, folder: str) -> str:
-    """Expand $ORIGIN, "the directory that contains the object", and normalise; other tokens lead nowhere inside."""
-    path = ORIGIN.sub(lambda _: folder, entry)
-    if not path.startswith("/"):
-        return f"./{path}"  # the working directory's: never the wheel's
-    return PYTHON_FOLDER.sub("/pythonX.Y", posixpath.normpath(path))
+def _with_parents(folders: Iterable[str]) -> set[str]:
+    found: set[str] = set()
+    for folder in folders:
+        at = folder
+        while at not in found and at != "/":
+            found.add(at)
+            at = posixpath.dirname(at)
+    return found
 
 
 def origin_path(user: Loadable, library: Loadable) -> str:

@@ -29,6 +29,7 @@ RULES: Final = frozenset(
         "guessed-provider",
         "hidden-needs",
         "identical-libraries",
+        "interpreter",
         "isa",
         "keep-name",
         "licence",

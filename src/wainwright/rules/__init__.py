@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from wainwright.case import Rule
-from wainwright.rules import archives, distinfo, libraries, objects, platforms, python, terms
+from wainwright.rules import archives, distinfo, libraries, loader, objects, platforms, python, terms
 from wainwright.verdict import Severity
 
 WARNING: Final = Severity.WARNING
@@ -45,6 +45,8 @@ RULES: Final = (
     Rule(name="segment-alignment", check=objects.segment_alignment),
     Rule(name="page-size", check=objects.page_size, severity=WARNING),
     Rule(name="broken-elf", check=objects.broken_elf),
+    Rule(name="broken-elf", check=loader.refused),
+    Rule(name="interpreter", check=loader.interpreter),
     Rule(name="debug-file", check=objects.debug_file),
     Rule(name="static-tls", check=objects.static_tls, severity=WARNING),
     Rule(name="absolute-rpath", check=objects.absolute_rpath, severity=WARNING),

@@ -68,12 +68,26 @@ def _named(need: VersionedNeed) -> str:
 def _inside(case: Case, need: VersionedNeed) -> Iterator[Finding]:
     """glibc, match_symbol: a library with version definitions must define the one that is needed."""
     provider = case.wheel.by_name[need.provider or ""].elf
-    if provider is None or not provider.definitions or need.version in provider.definitions:
+    if provider is None or need.version in provider.definitions:
+        return
+    if not provider.definitions:
+        if not provider.versioned and not case.musl:
+            yield _unversioned(need)
         return
     yield Finding(
         rule="symbol-version", member=need.member, library=need.library, version=need.version, symbols=need.symbols,
         message=f"it needs {need.version} of {need.library}{_named(need)}, which {need.provider} does not define",
         hint="the library inside is older than the one it was linked against",
+    )  # fmt: skip
+
+
+def _unversioned(need: VersionedNeed) -> Finding:
+    """glibc, check_match: "We need a versioned symbol but haven't found any … it is a bug in the library"."""
+    return Finding(
+        rule="symbol-version", member=need.member, library=need.library, version=need.version, symbols=need.symbols,
+        message=f"it needs {need.version} of {need.library}{_named(need)}, and {need.provider} has no symbol versions "
+        "at all: an assertion in the loader ends the process",
+        hint="link against the library that travels inside",
     )  # fmt: skip
 
 
@@ -169,9 +183,10 @@ def unreachable_library(case: Case) -> Iterator[Finding]:
 
 # The driver's part of CUDA, Vulkan and GL must be that of the machine's kernel module; what a variant forbids, it says.
 def forbidden_library(case: Case) -> Iterator[Finding]:
+    taken = set(case.resolution.providers.values())
     for member, elf in case.objects():
         base = posixpath.basename(member.name)
-        if not elf.dynamic or "stubs" in member.name.split("/"):
+        if not elf.dynamic or ("stubs" in member.name.split("/") and member.name not in taken):
             continue
         names = {plain_name(base), base, *([plain_name(elf.soname), elf.soname] if elf.soname else [])}
         pattern = _first(case.terms.forbid, names, member.name)

@@ -8,6 +8,7 @@ from typing import Final
 from wainwright.case import Case
 from wainwright.elf import Elf
 from wainwright.inspection import Member
+from wainwright.rules.loader import is_module
 from wainwright.verdict import Finding
 from wainwright.wheelfile import locate
 
@@ -106,7 +107,10 @@ def _of_any(case: Case, member: str, elf: Elf) -> Finding:
 # PEP 425: the platform tag is "the platform the code runs on"; installers believe any of several.
 def foreign_architecture(case: Case) -> Iterator[Finding]:
     arches = case.platforms.arches or ((case.arch,) if case.arch else ())
-    for member, elf in _code(case) if case.platforms.linux else ():
+    if not case.platforms.linux:
+        return
+    yield from _nameless(case, arches)
+    for member, elf in _code(case):
         if all(elf.arch == arch for arch in arches):
             continue
         others = ", ".join(arch for arch in arches if arch != elf.arch)
@@ -117,6 +121,20 @@ def foreign_architecture(case: Case) -> Iterator[Finding]:
             message = f"it is code for {elf.arch}, in a wheel for {others}"
             hint = "build it for that architecture, or leave it out"
         yield Finding(rule="foreign-architecture", member=member.name, message=message, hint=hint)
+
+
+def _nameless(case: Case, arches: tuple[str, ...]) -> Iterator[Finding]:
+    """Tell code that Python would load, of an architecture that no platform tag names."""
+    for member, elf in case.objects():
+        if elf.arch is not None or not (elf.dynamic or elf.interpreter):
+            continue
+        if (elf.soft_float and "armv7l" in arches) or is_module(member):
+            what = "ARM without hardware floating point (armel)" if elf.soft_float else f"machine {elf.machine}"
+            yield Finding(
+                rule="foreign-architecture", member=member.name,
+                message=f"it is code for {what}, in a wheel for {', '.join(arches)}",
+                hint="build it for that architecture, or leave it out",
+            )  # fmt: skip
 
 
 # PEP 425 again: without native code, "any" says all there is to say.
