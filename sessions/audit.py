@@ -117,27 +117,31 @@ def _prepare(
 def _hopeful(job: Job, before: Verdict) -> None:
     """Raise WainwrightError (AUDIT) with the report on a wheel that no graft and no retag will mend."""
     if job.variant.audit.mode != "check" and any(found.rule not in MENDED for found in before.violations):
-        raise _fell_short(job, f"{before.wheel} cannot keep the claim of glibc {job.glibc}", before, before)
+        raise _fell_short(job, f"{before.wheel} falls short", before, before)
 
 
 def _hold(job: Job, verdict: Verdict, before: Verdict) -> None:
     """Raise WainwrightError (AUDIT) with the whole report when a wheel does not keep the claim of its target."""
     promised = set(job.glibc.platforms(job.arch))
     if not verdict.ok:
-        raise _fell_short(job, f"{verdict.wheel} does not keep its claim of glibc {job.glibc}", verdict, before)
+        raise _fell_short(job, f"{verdict.wheel} falls short", verdict, before)
     if set(verdict.claimed) != promised:
         claims = ", ".join(sorted(verdict.claimed)) or "nothing"
         raise _fell_short(job, f"{verdict.wheel} claims {claims}, not {', '.join(sorted(promised))}", verdict, before)
 
 
 def _fell_short(job: Job, what: str, verdict: Verdict, before: Verdict) -> WainwrightError:
+    rules = dict.fromkeys(found.rule for found in verdict.violations)
+    hint = "each violation above says what mends it"
+    if "symbol-version" in rules:
+        hint = f"as built it measured {before.measured.tag}; build it in an older image, or raise the glibc of "
+        hint += f"variants.{job.variant.name}"
     return WainwrightError(
-        what,
+        f"{what}: {', '.join(rules)}" if rules else what,
         code=Exit.AUDIT,
         where=f"job {job.id}",
         details=tuple(render(verdict).splitlines()),
-        hint=f"as built it measured {before.measured.tag}; build it in an older image, or raise the glibc of "
-        f"variants.{job.variant.name}",
+        hint=hint,
     )
 
 

@@ -127,7 +127,12 @@ class Pipeline:
         """A clean copy of the source, made once a run, and removed by `swept`."""
         folder = self.scratch
         folder.mkdir(parents=True, exist_ok=True)
-        return prepare(self.release.project.source, folder / ".tmp-source", run=self.run, cache=self.cache)
+        made = prepare(self.release.project.source, folder / ".tmp-source", run=self.run, cache=self.cache)
+        left = [name for name in made.origin.get("untracked", ()) if name.split("/")[0] not in {"dist", "wheelhouse"}]
+        if left:
+            more = f" and {len(left) - 5} more" if len(left) > 5 else ""
+            say(f"not built, since git does not track it: {', '.join(left[:5])}{more}")
+        return made
 
     @cached_property
     def scratch(self) -> Path:
@@ -154,6 +159,11 @@ class Pipeline:
             except BlockingIOError:
                 say(f"waiting for another run that is at work in {self.dist}")
                 fcntl.flock(lock, fcntl.LOCK_EX)
+            for folder in (self.dist, self.wheelhouse):
+                folder.mkdir(parents=True, exist_ok=True)
+                ignore = folder / ".gitignore"  # as a virtual environment does: results are no source
+                if not ignore.exists():
+                    ignore.write_text("*\n", encoding="utf-8")
             self._sweep()
             try:
                 yield

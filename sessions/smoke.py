@@ -96,7 +96,9 @@ def _smoke(pipeline: Pipeline, job: Job, wheel: Path, standing: Standing, log: P
             trial.command(command)
         if job.variant.smoke.backends:
             facts["backends"] = trial.backends(job.variant.smoke.backends)
-    return Outcome(wheel=wheel, facts=facts, note="passed")
+    return Outcome(
+        wheel=wheel, facts=facts, note="passed on this host, which stands in" if standing.stands_in else "passed"
+    )
 
 
 def _needs_network(wheel: Path) -> bool:

@@ -169,6 +169,25 @@ def test_a_wheel_of_no_job_is_named(project: Project) -> None:
     assert f"{stray.relative_to(project.root)} is of no job" in project.run("audit").stderr
 
 
+def test_in_a_git_checkout_results_are_ignored_and_untracked_files_named(project: Project) -> None:
+    def git(*words: str) -> str:
+        who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+        return subprocess.run(
+            ["git", *who, *words], cwd=project.root, check=True, capture_output=True, text=True
+        ).stdout
+
+    git("init", "--quiet")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "all")
+    project.write("helper.py", "")
+    told = project.run("audit").stderr
+    assert "not built, since git does not track it: helper.py" in told
+    assert git("status", "--porcelain").splitlines() == ["?? helper.py"]
+    git("add", "--all")
+    assert [line.rpartition(": ")[2] for line in project.run("audit").stderr.splitlines()][-1:] != ["unchanged"]
+    assert [line.rpartition(": ")[2] for line in project.run("audit").stderr.splitlines()] == ["unchanged"] * 2
+
+
 @pytest.mark.parametrize("name", ["with space", "semi;colon", "{out}", "quote's"])
 def test_a_project_may_lie_in_a_folder_of_any_name(tmp_path: Path, name: str) -> None:
     done = Project(tmp_path / name).run("smoke")

@@ -49,10 +49,12 @@ def copy_tracked(folder: Path, target: Path, run: Run) -> Mapping[str, Any]:
         shutil.copy2(source, copy, follow_symlinks=False)
     head = _git(run, folder, "rev-parse", "--verify", "--quiet", "HEAD")
     changed = _git(run, folder, "status", "--porcelain", "--untracked-files=no", "--", ".")
+    untracked = _git(run, folder, "ls-files", "-z", "--others", "--exclude-standard", "--", ".")
     return {
         "commit": head.stdout.strip() or None,
         "changed": bool(changed.stdout.strip()),
         "submodules": submodules,
+        "untracked": [name for name in untracked.stdout.split("\0") if name],
     }
 
 

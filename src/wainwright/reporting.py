@@ -15,7 +15,10 @@ from wainwright.receipts import Receipt, Receipts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """What one receipt says: `outcome` is passed, failed or missing; `notes` are lines for people."""
+    """What one receipt says: `outcome` is passed, loads, tried, failed or missing; `notes` are lines for people.
+
+    "tried" is what a stand-in has passed, which proves nothing about the image; "loads" is an image without Python.
+    """
 
     name: str
     image: str
@@ -47,7 +50,7 @@ class Report:
 
     @property
     def proven(self) -> int:
-        return sum(all(stage.outcome == "passed" for stage in entry.stages) for entry in self.entries)
+        return sum(all(stage.outcome in {"passed", "loads"} for stage in entry.stages) for entry in self.entries)
 
 
 def report(
@@ -89,7 +92,9 @@ def _stage(stage: str, image: str, receipt: Receipt | None) -> Stage:
     if measured.get("tag"):
         notes.append(f"measured {measured['tag']}")
     notes += [f"warning {each.get('rule')}: {each.get('message')}" for each in _tables(verdict.get("warnings"))]
-    return Stage(name=stage, image=receipt.image, outcome="passed", seconds=receipt.seconds, notes=tuple(notes))
+    loads = stage == "smoke" and facts.get("python") is None
+    outcome = "tried" if not receipt.publishable else "loads" if loads else "passed"
+    return Stage(name=stage, image=receipt.image, outcome=outcome, seconds=receipt.seconds, notes=tuple(notes))
 
 
 def _libraries(job: Job, audited: Receipt | None) -> Iterable[str]:
@@ -144,7 +149,8 @@ def markdown(made: Report) -> str:
 
 
 def _short(stage: Stage) -> str:
-    return f"{stage.image} {stage.outcome}" if stage.name == "smoke" else stage.outcome
+    outcome = "tried on a stand-in" if stage.outcome == "tried" else stage.outcome
+    return f"{stage.image} {outcome}" if stage.name == "smoke" else outcome
 
 
 def _heading(made: Report) -> list[str]:

@@ -36,9 +36,15 @@ def bundle(case: Case) -> Iterator[Finding]:
         if _bears(pattern, inside, case):
             continue
         near = _near(pattern, case)
+        hint = "repair the wheel in an image that has it, or correct the pattern"
+        if any(pattern.matches_name(name) for name in case.fates.libraries.policy):
+            near = ""
+            hint = (
+                "the tag's policy counts it to every system, so no repair takes it in: link it statically, or drop this"
+            )
         yield Finding(
             rule="bundle", library=pattern.text, message=f"{pattern.text} must travel inside, and does not{near}",
-            hint="repair the wheel in an image that has it, or correct the pattern",
+            hint=hint,
         )  # fmt: skip
 
 
