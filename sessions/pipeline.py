@@ -159,9 +159,9 @@ class Pipeline:
             except BlockingIOError:
                 say(f"waiting for another run that is at work in {self.dist}")
                 fcntl.flock(lock, fcntl.LOCK_EX)
-            for folder in (self.dist, self.wheelhouse):
-                folder.mkdir(parents=True, exist_ok=True)
-                ignore = folder / ".gitignore"  # as a virtual environment does: results are no source
+            for results in (self.dist, self.wheelhouse):
+                results.mkdir(parents=True, exist_ok=True)
+                ignore = results / ".gitignore"  # as a virtual environment has one: results are no source
                 if not ignore.exists():
                     ignore.write_text("*\n", encoding="utf-8")
             self._sweep()
