@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Protocol, final
+from typing import TYPE_CHECKING, Any, Final, Protocol, final
 
-from wainwright.hashing import WholeHash
 from wainwright.zipdirectory import (
     STORED,
     UNREADABLE,
@@ -29,6 +28,9 @@ from wainwright.zipdirectory import (
 )
 from wainwright.zipmembers import read_entries
 from wainwright.zipproblems import layout_problems, name_problems
+
+if TYPE_CHECKING:
+    from wainwright.hashing import WholeHash
 
 __all__ = ["Archive", "ArchiveError", "Entry", "Kind", "Limits", "Member", "MemberError", "Problem"]
 
@@ -129,7 +131,11 @@ class Archive:
         except (OSError, ValueError) as error:  # ValueError: a NUL in the path
             why = error.strerror if isinstance(error, OSError) else str(error)
             raise ArchiveError(f"cannot be read: {why}", where=str(path)) from error
-        whole = WholeHash(descriptor) if hashed else None
+        whole: WholeHash | None = None
+        if hashed:
+            from wainwright.hashing import WholeHash
+
+            whole = WholeHash(descriptor)
         try:
             return cls(path, descriptor, limits or Limits(), whole)
         except BaseException as error:
