@@ -6,11 +6,12 @@ import base64
 import csv
 import hashlib
 import io
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import zips
-from sabotage import Draft, Named, Sabotage
+from sabotage import Draft, Named, Sabotage, retagged
 
 Rows = list[list[str]]
 
@@ -24,6 +25,7 @@ def faults(good: Draft) -> Iterator[Sabotage]:
     yield from _tags(good)
     yield from _names(good)
     yield from _folders(good)
+    yield from _refused(good)
 
 
 def _rows(good: Draft, member: str) -> Iterator[Sabotage]:
@@ -207,3 +209,31 @@ def native_record(changed: Draft, good: Draft) -> bytes:
     import native
 
     return native.record(changed.members, good.record_name)
+
+
+def _refused(good: Draft) -> Iterator[Sabotage]:
+    """Give what installers refuse, in a wheel that can be read."""
+    folder = f"{good.info.removesuffix('.dist-info')}.data"
+    for member in (f"{folder}/bogus/demo.py", f"{folder}/demo.py"):
+        yield good.with_members({member: b""}).sabotage(f"in no scheme: {member}", "dist-info", member)
+    name = f"{good.plain[0]}/inside.py"
+    bad = good.with_members({name: b""})
+    yield bad.sabotage(f"a file as a folder: {name}", "dist-info", good.plain[0])
+    points = f"{good.info}/entry_points.txt"
+    for text in ("demo =", "demo = demo.cli", "demo"):
+        bad = good.with_members({points: f"[console_scripts]\n{text}\n".encode()})
+        yield bad.sabotage(f"a script without its function: {text}", "dist-info", points)
+    wheel = f"{good.info}/WHEEL"
+    text = good.members[wheel]
+    root = text.replace(b"Root-Is-Purelib: false", b"Root-Is-Purelib: no")
+    for title, changed, severity in (
+        ("Wheel-Version 1.x", re.sub(rb"Wheel-Version: .*", b"Wheel-Version: 1.x", text), "violations"),
+        ("two Wheel-Versions", b"Wheel-Version: 1.0\n" + text, "warnings"),
+        ("Root-Is-Purelib: no", root, "warnings"),
+    ):
+        if changed != text:
+            yield good.with_members({wheel: changed}).sabotage(title, "dist-info", wheel, severity=severity)
+    for tag in ("manylinux_2_17", "manylinux_2_17_amd64", "manylinux_1_9_x86_64", "manylinux_2_99999999999_x86_64"):
+        also: set[Named] = {("foreign-architecture", member) for member in good.objects}
+        also |= {(rule, member) for member in good.objects for rule in ("missing-library", "symbol-version")}
+        yield retagged(good, tag).sabotage(f"a tag {tag}", "tag-mismatch", None, also=also)

@@ -177,8 +177,8 @@ def _place(good: Draft, member: str) -> Iterator[Sabotage]:
     name = f"{folder}/purelib/demo/{member.rpartition('/')[2]}"
     yield good.with_members({name: data}).sabotage(
         f"in purelib: {name}", "purelib-elf", name,
-        also={("identical-libraries", name), ("identical-libraries", member), ("missing-library", name),
-              ("unreachable-library", name)},
+        also={("duplicate-member", name), ("identical-libraries", name), ("identical-libraries", member),
+              ("missing-library", name), ("unreachable-library", name)},
     )  # fmt: skip
     if good.filename.split("-")[-2] != "none" and member == good.objects[0]:
         wheel = f"{good.info}/WHEEL"

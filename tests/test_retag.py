@@ -5,6 +5,7 @@ import csv
 import hashlib
 import io
 import os
+import platform
 import subprocess
 import sys
 import zipfile
@@ -12,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+import elves
+import native
 from wainwright.archive import Archive, ArchiveError, MemberError
-from wainwright.errors import WainwrightError
+from wainwright.errors import Exit, WainwrightError
 from wainwright.retag import retag, with_tags, with_version
 
 TWO = ("manylinux2014_x86_64", "manylinux_2_17_x86_64")
@@ -194,8 +197,8 @@ def test_in_place(tmp_path: Path) -> None:
 
 
 def test_pip_takes_it(tmp_path: Path) -> None:
-    source = make(tmp_path, name="demo-1.0-py3-none-linux_x86_64.whl")
-    target = retag(source, tmp_path / "out", platforms=("any",), local_version="llvm")
+    source = make(tmp_path, name="demo-1.0-py3-none-any.whl")
+    target = retag(source, tmp_path / "out", platforms=(f"linux_{platform.machine()}",), local_version="llvm")
     command = [
         sys.executable,
         "-m",
@@ -288,3 +291,22 @@ def test_the_version_line_alone() -> None:
     for text in ("Name: demo\n\nVersion: 1.0\n", "Metadata-Version: 2.1\n"):
         with pytest.raises(WainwrightError, match="no Version"):
             with_version(text, "x")
+
+
+def test_native_code_is_not_for_any_platform(tmp_path: Path) -> None:
+    source = native.wheel(tmp_path / NAME, {"demo/mod.so": elves.make()})
+    with pytest.raises(WainwrightError, match="promises every platform") as caught:
+        retag(source, tmp_path / "out", platforms=("any",))
+    assert (caught.value.code, caught.value.where) == (Exit.USAGE, "demo/mod.so")
+    pure = native.wheel(tmp_path / "pure-1.0-py3-none-linux_x86_64.whl", {"pure.py": b"", "x.o": b"\x7fELF"})
+    assert retag(pure, tmp_path / "out", platforms=("any",)).name == "pure-1.0-py3-none-any.whl"
+
+
+@pytest.mark.parametrize("before", [b"#!/bin/sh\n", b""])
+def test_bytes_that_belong_to_no_member_are_told(tmp_path: Path, before: bytes) -> None:
+    source = make(tmp_path)
+    clean = retag(source, tmp_path / "1", platforms=TWO, say=pytest.fail).read_bytes()
+    source.write_bytes(before + source.read_bytes() + (b"" if before else b"tail"))
+    told: list[str] = []
+    assert retag(source, tmp_path / "2", platforms=TWO, say=told.append).read_bytes() == clean
+    assert [line.rpartition("; ")[2] for line in told] == ["the new archive holds the members alone"]

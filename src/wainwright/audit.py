@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from wainwright.archive import Archive
+from wainwright.archive import Archive, MemberError
 from wainwright.case import Case
 from wainwright.claims import Claim, Platforms, claim_of, read_platforms
 from wainwright.fates import Sorter, allowed_names, is_musl_library
@@ -22,7 +22,7 @@ from wainwright.rules import RULES
 from wainwright.terms import Outside, Terms
 from wainwright.values import Glibc
 from wainwright.verdict import Finding, Measured, Need, Severity, Verdict
-from wainwright.wheelfile import DistInfo, WheelName, locate, parse_wheel_name, read_dist_info
+from wainwright.wheelfile import DistInfo, WheelName, locate, parse_wheel_name, read_dist_info, read_text
 
 PREFIX: Final = "/prefix"
 PYTHON_TAG: Final = re.compile(r"(py|cp)([23])([0-9]*)")
@@ -66,6 +66,7 @@ def examine(
         inside = frozenset(entry.name.rpartition("/")[2] for entry in archive.entries)
         interest = Interest(floors, claims, python=_is_abi3(name), inside=inside)
         inspection = inspect(archive, interest=interest, algorithms=_algorithms(info))
+        entry_points = _entry_points(archive, info)
         executable = frozenset(entry.name for entry in archive.entries if entry.mode & 0o111)
     if len(platforms.arches) != 1:  # what is measured is what the members are
         arch = _most_common_arch(inspection.members) or arch
@@ -73,7 +74,20 @@ def examine(
         claims = _claims(claim, arch, platforms, policies)
     case = _case(name, info, inspection, platforms, claims, arch, floors, terms, tuple(libraries))
     before = original.stat().st_size if original is not None else None
-    return replace(case, original_size=before, named=interest.named(case.measured.glibc), executable=executable)
+    return replace(
+        case, original_size=before, named=interest.named(case.measured.glibc), executable=executable,
+        entry_points=entry_points, installs_on=partial(_installs_on, name),
+    )  # fmt: skip
+
+
+def _entry_points(archive: Archive, info: DistInfo) -> str:
+    member = f"{info.folder}/entry_points.txt"
+    if not any(entry.name == member for entry in archive.entries):
+        return ""
+    try:
+        return read_text(archive, member)
+    except MemberError:
+        return ""  # which is told of every member that cannot be read
 
 
 def _claims(claim: Glibc | None, arch: str | None, platforms: Platforms, policies: Policies) -> tuple[Claim, ...]:

@@ -39,6 +39,8 @@ class Case:
     measured: Measured
     named: frozenset[int] = frozenset()  # places of members whose symbols at the measured floor were read
     original_size: int | None = None
+    installs_on: Callable[[int, int], bool] = lambda *_: True  # by a Python's major and minor
+    entry_points: str = ""  # the text of entry_points.txt
     executable: frozenset[str] = frozenset()  # members whose mode in the archive says so
 
     def objects(self) -> tuple[tuple[Member, Elf], ...]:

@@ -22,6 +22,7 @@ from wainwright.elfbytes import (
     Section,
     Segment,
     Sliced,
+    looks_like_elf,
 )
 from wainwright.elfdynamic import DT_RUNPATH, DT_VERDEF, DT_VERNEED, VersionNeed, read_dynamic
 
@@ -142,11 +143,6 @@ class Elf:
     def needs_without_library(self) -> tuple[VersionNeed, ...]:
         """Version needs of a library that DT_NEEDED does not name: an assertion in the loader ends the process."""
         return tuple(need for need in self.needs if need.library not in self.needed)
-
-
-def looks_like_elf(prefix: bytes) -> bool:
-    """Whether a file that begins so means to be ELF."""
-    return prefix[:4] == b"\x7fELF"
 
 
 def misaligned(elf: Elf) -> tuple[Segment, ...]:

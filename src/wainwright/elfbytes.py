@@ -101,6 +101,11 @@ LAYOUTS: Final = {
 }
 
 
+def looks_like_elf(prefix: bytes) -> bool:
+    """Whether a file that begins so means to be ELF."""
+    return prefix[:4] == b"\x7fELF"
+
+
 class ElfBytes:
     """An ELF file's bytes with its header and program headers read. Not kept: `Elf` holds what was learned."""
 

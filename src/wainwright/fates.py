@@ -6,12 +6,14 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
 from wainwright.claims import Claim
 from wainwright.elf import Elf
 from wainwright.policy import LOADERS, Policies
+from wainwright.requirements import applies
 from wainwright.resolution import SITE, Resolution
 from wainwright.terms import Outside, Pattern, Terms
 from wainwright.values import Glibc
@@ -139,10 +141,14 @@ class Sorter:
         for folder in folders:
             if folder.startswith(f"{SITE}/") and folder not in self.folders:
                 top = _word(folder[len(SITE) + 1 :].split("/")[0])
-                for requirement in self.requires:
+                for requirement in self._required:
                     found.setdefault(_kinship(library, top, requirement), requirement)
         name = PROJECT.match(found[max(found)]) if found and max(found) else None
         return name[0] if name else None
+
+    @cached_property
+    def _required(self) -> tuple[str, ...]:
+        return tuple(filter(applies, self.requires))
 
     def _follow_outside(self) -> None:
         """Follow what missing libraries need in turn, where their copies say so: all are missing, or none."""

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from wainwright.archive import Archive
-from wainwright.errors import WainwrightError
+from wainwright.elfbytes import looks_like_elf
+from wainwright.errors import Exit, WainwrightError
 from wainwright.record import hashed, read_cells, write_record
 from wainwright.rewriting import Copied, Written, write_archive
 from wainwright.wheelfile import (
@@ -23,6 +24,7 @@ from wainwright.wheelfile import (
     same_distribution,
 )
 
+LINKED: Final = frozenset({b"\2\0", b"\0\2", b"\3\0", b"\0\3"})  # e_type: programs and shared objects
 LOCAL_LABEL: Final = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*", re.IGNORECASE)  # PEP 440
 
 
@@ -49,6 +51,11 @@ def retag(
         info = read_dist_info(archive, old, files=())
         if not info.folder:
             raise _not_a_wheel(wheel, info)
+        if "any" in new.platforms:
+            _without_code(archive)
+        for problem in archive.problems:
+            if problem.kind == "archive":
+                (say or _to_stderr)(f"{wheel.name}: {problem.message}; the new archive holds the members alone")
         change = _Change(archive=archive, info=info, old=old, new=new)
         for signature in sorted(info.unrecorded & {entry.name for entry in archive.entries}):
             (say or _to_stderr)(f"{wheel.name}: {signature} is left out: it signs the RECORD that was")
@@ -58,6 +65,17 @@ def retag(
             raise WainwrightError(f"cannot be made: {error.strerror}", where=str(folder)) from error
         write_archive(target, change.members(), comment=archive.comment)
     return target
+
+
+def _without_code(archive: Archive) -> None:
+    """Refuse the tag `any` for native code: it is installed everywhere, and fails when it is loaded."""
+    for entry in archive.entries:
+        start = next(archive.inflate(entry), b"") if entry.size else b""
+        if looks_like_elf(start) and start[16:18] in LINKED:
+            raise WainwrightError(
+                "it is native code, and the tag any promises every platform",
+                code=Exit.USAGE, where=entry.name, hint="give the wheel the platform that it is built for",
+            )  # fmt: skip
 
 
 def _to_stderr(line: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from wainwright.case import Rule
-from wainwright.rules import archives, distinfo, libraries, loader, objects, platforms, python, terms
+from wainwright.rules import archives, distinfo, installing, libraries, loader, objects, platforms, python, terms
 from wainwright.verdict import Severity
 
 WARNING: Final = Severity.WARNING
@@ -52,9 +52,13 @@ RULES: Final = (
     Rule(name="absolute-rpath", check=objects.absolute_rpath, severity=WARNING),
     # names and dist-info
     Rule(name="tag-mismatch", check=distinfo.tag_mismatch),
+    Rule(name="tag-mismatch", check=distinfo.dead_tag),
+    Rule(name="tag-mismatch", check=installing.module_name, severity=WARNING),
     Rule(name="name-mismatch", check=distinfo.name_mismatch),
     Rule(name="name-mismatch", check=distinfo.unnormalised_name, severity=WARNING),
     Rule(name="dist-info", check=distinfo.dist_info),
+    Rule(name="dist-info", check=installing.refused),
+    Rule(name="dist-info", check=installing.doubtful_fields, severity=WARNING),
     Rule(name="record-mismatch", check=distinfo.record_mismatch),
     Rule(name="compressed-tag", check=distinfo.compressed_tag, severity=NOTE),
     Rule(name="no-native-code", check=platforms.no_native_code, severity=NOTE),
@@ -63,6 +67,7 @@ RULES: Final = (
     Rule(name="broken-member", check=archives.broken_member),
     Rule(name="archive-mismatch", check=archives.archive_mismatch),
     Rule(name="duplicate-member", check=archives.duplicate_member),
+    Rule(name="duplicate-member", check=installing.same_target, severity=WARNING),
     Rule(name="symlink-member", check=archives.symlink_member),
     Rule(name="unsafe-name", check=archives.unsafe_name),
     # what the variant asks for

@@ -39,6 +39,15 @@ def tag_mismatch(case: Case) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+# PEP 600, PEP 656, and pip's own list of tags (packaging.tags): a wheel whose tag is not on it is never installed.
+def dead_tag(case: Case) -> Iterator[Finding]:
+    for tag, why in case.platforms.dead:
+        yield Finding(
+            rule="tag-mismatch", message=f"no installer takes {tag}: {why}",
+            hint="rename it with `wainwright retag`",
+        )  # fmt: skip
+
+
 def _some(tags: frozenset[str]) -> str:
     named = sorted(tags)
     return ", ".join(named[:MOST_TAGS]) + (f" and {len(named) - MOST_TAGS} more" if len(named) > MOST_TAGS else "")

@@ -11,6 +11,7 @@ from typing import Final
 from wainwright.case import Case
 from wainwright.fates import plain_name
 from wainwright.needs import RELR
+from wainwright.requirements import applies
 from wainwright.terms import Outside, Pattern
 from wainwright.verdict import Finding
 
@@ -108,13 +109,13 @@ def _words(text: str) -> str:
 # Core metadata, Requires-Dist: "the names of some other distutils project required by this distribution".
 def provided_by(case: Case) -> Iterator[Finding]:
     requires = case.info.metadata.requires_dist if case.info.metadata else ()
-    declared = {_project(requirement) for requirement in requires}
+    declared = {_project(requirement) for requirement in requires if applies(requirement)}
     for pattern, distribution in case.terms.provided_by:
         if _project(distribution) not in declared:
             yield Finding(
                 rule="provided-by", library=pattern.text,
                 member=f"{case.info.folder}/METADATA" if case.info.folder else None,
-                message=f"{distribution} is said to provide {pattern.text}, and no Requires-Dist names it",
+                message=f"{distribution} is said to provide {pattern.text}, and no Requires-Dist names it for Linux",
                 hint=f"add {distribution} to the project's dependencies",
             )  # fmt: skip
 
