@@ -20,7 +20,7 @@ def patched(at: int, value: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("at", "value"), [(7, 9), (7, 255), (8, 9), (20, 2), (6, 2), (12, 1), (16, 1), (16, 4), (16, 0)]
+    ("at", "value"), [(7, 9), (7, 255), (8, 9), (20, 2), (6, 2), (12, 1), (16, 1), (16, 4), (16, 0), (4, 1)]
 )
 def test_a_module_that_the_loader_refuses(tmp_path: Path, at: int, value: int) -> None:
     assert only(judged(tmp_path, {MOD: patched(at, value)}).violations, "broken-elf").member == MOD

@@ -59,9 +59,12 @@ def refused(case: Case) -> Iterator[Finding]:
 
 
 def _was_linked(member: Member, elf: Elf) -> bool:
-    """Whether a file that is neither library nor program has what only linked files have, and a library's name."""
-    linked = any(segment.p_type == PT_DYNAMIC for segment in elf.segments)
-    return elf.kind not in {ET_EXEC, ET_DYN} and linked and LIBRARY_NAME.search(member.name) is not None
+    """Whether a file with a library's name is none: of another type but linked, or a library without any segment."""
+    if not LIBRARY_NAME.search(member.name):
+        return False
+    if elf.kind == ET_DYN:
+        return not elf.segments
+    return elf.kind != ET_EXEC and any(segment.p_type == PT_DYNAMIC for segment in elf.segments)
 
 
 def _refusal(member: Member, elf: Elf, *, musl: bool) -> str | None:
