@@ -9,8 +9,9 @@ from dataclasses import asdict
 
 from wainwright.engines import Engine, find_engine, platform_of
 from wainwright.errors import Exit, WainwrightError
-from wainwright.images import Found, build, have, look, pin_of, pull, push, push_list, ref_of
+from wainwright.images import Found, build, have, look, pin_of, pull, ref_of
 from wainwright.pins import Lock, read_lock
+from wainwright.pushing import push, push_list
 from wainwright.release import Image, Release
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.pipeline import Pipeline, say, tell

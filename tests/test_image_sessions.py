@@ -13,7 +13,8 @@ from judging import extension
 from projects import RELEASE, Project
 from registry import registry
 from test_loading import NEW
-from wainwright.images import pull, push, push_list
+from wainwright.images import pull
+from wainwright.pushing import push, push_list
 from wainwright.release import Image
 
 pytestmark = pytest.mark.engine

@@ -10,8 +10,9 @@ import pytest
 import engine
 from registry import registry
 from wainwright.errors import Exit, WainwrightError
-from wainwright.images import PinError, build, have, is_stale, look, pin_of, pull, push
+from wainwright.images import PinError, build, have, is_stale, look, pin_of, pull
 from wainwright.pins import Lock, Pin, read_lock
+from wainwright.pushing import push
 from wainwright.release import Image
 from wainwright.standing import stand
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -134,7 +133,7 @@ def pull(
     )
     if digest and "@" not in ref:
         engine.do("tag", exact, ref, what=f"{exact} could not be tagged {ref}", where=where)
-    return _fitting(engine, image, arch)
+    return fitting(engine, image, arch)
 
 
 def build(
@@ -168,51 +167,7 @@ def build(
     if not fresh and found is not None and found.platform != platform_of(arch):
         # Docker's classic builder takes what it stands on as it is here, be it for another architecture.
         engine.run([*words, "--pull"], log=log)
-    return _fitting(engine, image, arch)
-
-
-def push(engine: Engine, image: Image, *, arch: str, of_several: bool = False, log: Path | None = None) -> Found:
-    """Push an image to its registry; what is found afterwards has the digest that the registry knows it by.
-
-    One `of_several` architectures goes there under a tag of its own, `v1-aarch64` beside `v1`, for `push_list`.
-    """
-    where = f"images.{image.name}"
-    if image.ref is None:
-        raise WainwrightError(
-            "an image without a `ref` cannot be pushed", code=Exit.USAGE, where=where, hint="give it one"
-        )
-    ref = tag_of(image.ref, arch) if of_several else image.ref
-    if of_several:
-        engine.do("tag", image.ref, ref, what=f"{image.ref} could not be tagged {ref}", where=where)
-    engine.do("push", ref, what=f"{ref} could not be pushed", where=where, log=log)
-    return _fitting(engine, image, arch)
-
-
-def push_list(engine: Engine, image: Image, *, arches: Iterable[str], log: Path | None = None) -> None:
-    """Push the manifest list by which a registry gives each machine its own of the images that `push` has put there."""
-    ref, where = ref_of(image), f"images.{image.name}"
-    members = [tag_of(ref, arch) for arch in arches]
-    what = f"the manifest list {ref} could not be pushed"
-    # Engines speak plain HTTP to a registry of this machine; docker's client, which does this alone, must be told so.
-    insecure = ["--insecure"] if re.match(r"(localhost|127\.[0-9.]+)[:/]", ref) else []
-    if engine.name == "docker":
-        engine.ask("manifest", "rm", ref)  # of a run that was broken off
-        engine.do("manifest", "create", *insecure, ref, *members, what=what, where=where, log=log)
-        engine.do("manifest", "push", "--purge", *insecure, ref, what=what, where=where, log=log)
-        return
-    name = f"wainwright/list:{hashlib.sha256(ref.encode()).hexdigest()[:12]}"  # `ref` is one of the images itself
-    engine.ask("manifest", "rm", name)
-    engine.do(
-        "manifest", "create", name, *(f"docker://{member}" for member in members), what=what, where=where, log=log
-    )
-    engine.do("manifest", "push", "--all", name, f"docker://{ref}", what=what, where=where, log=log)
-    engine.ask("manifest", "rm", name)
-
-
-def tag_of(ref: str, arch: str) -> str:
-    """Give the reference of one architecture's image beside that of the list: `name:v1-aarch64`."""
-    last = ref.rpartition("/")[2]
-    return f"{ref}-{arch}" if ":" in last else f"{ref}:latest-{arch}"
+    return fitting(engine, image, arch)
 
 
 def pin_of(found: Found) -> Pin:
@@ -231,7 +186,7 @@ def recipe_of(dockerfile: Path) -> str:
     return hashlib.sha256(dockerfile.read_bytes()).hexdigest()
 
 
-def _fitting(engine: Engine, image: Image, arch: str) -> Found:
+def fitting(engine: Engine, image: Image, arch: str) -> Found:
     """Look at what was just had; an old engine may have taken another platform than it was asked for."""
     ref = ref_of(image)
     found = look(engine, ref)
