@@ -65,9 +65,13 @@ def loading(project: Project) -> None:
     assert "CDLL" in (project.root / "make.py").read_text()
 
 
+def without_glibc_in_its_name() -> Image:
+    """Give bookworm with a compiler under a name that does not tell its glibc: else release.toml is refused at once."""
+    return engine.made("newer", f"FROM {engine.debian('bookworm', 'build').ref}\n")
+
+
 def test_the_audit_says_what_an_older_images_loader_will_say(tmp_path: Path) -> None:
-    # Under a name that does not tell its glibc: else release.toml is refused at once.
-    newer = engine.made("newer", f"FROM {engine.debian('bookworm', 'build').ref}\n")
+    newer = without_glibc_in_its_name()
     text = release(build="bookworm-build", smoke=["bullseye-bare"], python="3.11")
     text = text.replace(f'"{engine.debian("bookworm", "build").ref}"', f'"{newer.ref}"')
     project = Project(tmp_path / "demo", release=text)
@@ -372,8 +376,9 @@ PyMODINIT_FUNC PyInit_mod(void) {
 
 def test_zig_in_a_container_compiles_for_an_older_glibc_than_the_images(tmp_path: Path) -> None:
     text = release(build="bookworm-build", smoke=["bookworm", "bullseye-bare"], glibc="2.17", python="3.11")
+    newer = without_glibc_in_its_name()
     ref = f'ref = "{engine.debian("bookworm", "build").ref}"\n'
-    text = text.replace(ref, f'{ref}toolchain = "zig"\n')
+    text = text.replace(ref, f'ref = "{newer.ref}"\ntoolchain = "zig"\n')
     text = text.replace("env = { }", 'env = { FLAGS = "-I/usr/include/python3.11" }')
     text = text.replace('import = ["demo"]', 'import = ["demo", "demo.mod"]')
     project = Project(tmp_path / "demo", release=text, source=THREADS)
@@ -384,7 +389,9 @@ def test_zig_in_a_container_compiles_for_an_older_glibc_than_the_images(tmp_path
     built = json.loads((project.root / f"wheelhouse/receipts/{job}.build.json").read_text())
     assert built["publishable"]
     assert built["facts"]["toolchain"].startswith("zig ")
-    assert built["facts"]["image"] == look_up("bookworm-build")
+    found = look(engine.engine(), newer.ref or "")
+    assert found is not None
+    assert built["facts"]["image"] == found.digest
     proven = json.loads((project.root / f"wheelhouse/receipts/{job}.smoke.bullseye-bare.json").read_text())
     assert proven["publishable"]
     assert proven["facts"]["libc"] == "2.31"
@@ -392,11 +399,3 @@ def test_zig_in_a_container_compiles_for_an_older_glibc_than_the_images(tmp_path
     refused = project.run("audit")
     assert refused.returncode == 6, refused.stderr
     assert "GLIBC_2.34" in refused.stderr
-
-
-def look_up(name: str) -> str:
-    """Give the digest of a Debian image."""
-    suite, _, kind = name.partition("-")
-    found = look(engine.engine(), engine.debian(suite, kind).ref or "")
-    assert found is not None
-    return found.digest
