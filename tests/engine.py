@@ -47,7 +47,9 @@ def made(name: str, dockerfile: str, files: Mapping[str, bytes] | None = None) -
             Path(folder, path).write_bytes(data)
         Path(folder, "Dockerfile").write_text(dockerfile)
         subprocess.run(
-            [engine().program, "build", "-q", "-t", f"wainwright/test:{name}", folder], check=True, capture_output=True
+            [engine().program, "build", "-q", "--force-rm", "-t", f"wainwright/test:{name}", folder],
+            check=True,
+            capture_output=True,
         )
     return Image(name=name, ref=f"wainwright/test:{name}")
 
