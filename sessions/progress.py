@@ -39,6 +39,8 @@ class Progress:
     def start(self, label: str) -> None:
         with self._lock:
             self._running[label] = time.monotonic()
+            if self.live:
+                self._show()
         if not self.live:
             say(f"{label}: started")
 
@@ -55,9 +57,12 @@ class Progress:
     def _tick(self) -> None:
         while not self._stop.wait(1.0):
             with self._lock:
-                now = time.monotonic()
-                running = ", ".join(f"{label} {now - since:.0f} s" for label, since in self._running.items())
-                self._draw(f"[{self.done}/{self.total}] {running}")
+                self._show()
+
+    def _show(self) -> None:
+        now = time.monotonic()
+        running = ", ".join(f"{label} {now - since:.0f} s" for label, since in self._running.items())
+        self._draw(f"[{self.done}/{self.total}] {running}")
 
     @staticmethod
     def _draw(text: str) -> None:
