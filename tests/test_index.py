@@ -4,14 +4,19 @@ import hashlib
 import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx2
 import pytest
 
 import releases
 import servers
+from faults_publication import play
 from servers import Server, Small
+from strict_github import Fault
+from strict_index import Habits, StrictIndex
 from wainwright.destinations import Asset
 from wainwright.errors import Exit, WainwrightError
 from wainwright.index import Index, connect
@@ -21,6 +26,7 @@ from wainwright.run import run
 from wainwright.simplepage import PageError, parse, roots
 
 PASSWORD = "correct-horse-7391"  # noqa: S105 - for servers that live as long as a test
+REAL = 12  # schedules of faults before each real server
 WRONG = "wrong-password"
 PYTHON = f"cp{sys.version_info.major}{sys.version_info.minor}"
 NAME = f"demo-1.0-{PYTHON}-{PYTHON}-manylinux_2_17_x86_64.whl"
@@ -247,6 +253,39 @@ def test_the_probe_knows_friend_from_stranger(small: Small, tmp_path: Path) -> N
     assert small.files == {}
 
 
+@pytest.mark.parametrize(
+    ("faults", "waits"),
+    [
+        ([Fault(status=429, headers={"Retry-After": "30"}), Fault(status=503)], [30.0, 2.0]),
+        ([Fault(status=503, headers={"Retry-After": "99999"})], [120.0]),
+        ([Fault(reset="answer"), Fault(reset="before")], [1.0, 2.0]),
+    ],
+)
+def test_a_page_is_asked_for_until_all_of_it_has_come(tmp_path: Path, faults: list[Fault], waits: list[float]) -> None:
+    with StrictIndex(password=PASSWORD) as strict:
+        strict.take(NAME, b"wheel")
+        strict.plan = lambda _: faults.pop(0) if faults else None
+        pauses: list[float] = []
+        it = index(strict.upload, tmp_path / "log", pauses=pauses, simple=f"{strict.origin}/simple/")
+        assert list(it.listing()) == [NAME]
+        assert pauses == waits
+
+
+def test_a_download_for_its_digest_is_begun_again(tmp_path: Path) -> None:
+    with StrictIndex(password=PASSWORD, habits=Habits(html=True, digests=False)) as strict:
+        wheel = asset(tmp_path)
+        strict.take(NAME, wheel.path.read_bytes())
+        broken = [Fault(reset="answer")]
+        strict.plan = lambda seen: broken.pop() if broken and seen.path.startswith("/files/") else None
+        it = index(strict.upload, tmp_path / "log", simple=f"{strict.origin}/simple/")
+        it.listing()
+        assert it.holds(wheel)
+        strict.plan = lambda seen: Fault(reset="answer") if seen.path.startswith("/files/") else None
+        with pytest.raises(WainwrightError, match="does not answer") as caught:
+            it.holds(wheel)
+        assert caught.value.code is Exit.RETRIES_EXHAUSTED
+
+
 @pytest.mark.network
 @pytest.mark.parametrize("kind", ["devpi", "pypiserver"])
 def test_real_servers(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
@@ -280,3 +319,18 @@ def installed(simple: str, venv: Path) -> None:
     assert done.returncode == 0, done.stderr
     said = subprocess.run([python, "-c", "import demo; print(demo.SAYS)"], capture_output=True, text=True, check=True)
     assert said.stdout == "hello\n"
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("kind", ["devpi", "pypiserver"])
+def test_faults_before_a_real_server(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server: Server = request.getfixturevalue(kind)
+    met: Counter[str] = Counter()
+    with httpx2.HTTPTransport() as inner:
+        for seed in range(100, 100 + REAL):
+            met += play(seed, tmp_path / str(seed), inner, tmp_path / "wheels", real=server)
+    faults = sum(count for name, count in met.items() if name.startswith("index: "))
+    with capsys.disabled():
+        print(f"\n{kind}: {REAL} schedules of faults before a real server, {faults} faults on the way to it")  # noqa: T201

@@ -5,6 +5,7 @@ For tests that upload hundreds of times; that twine is a process of its own, oth
 
 from __future__ import annotations
 
+import importlib.metadata
 import io
 import logging
 import os
@@ -13,12 +14,20 @@ import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import twine.__main__
+import twine.cli
 
 from wainwright.run import TAIL_LINES, Completed
 from wainwright.run import run as run_for_real
+
+# What twine looks up about itself at each start: its dependencies' versions, its commands
+twine.cli.importlib_metadata = SimpleNamespace(  # type: ignore[attr-defined, assignment]
+    entry_points=cache(importlib.metadata.entry_points), version=cache(importlib.metadata.version)
+)
 
 
 def run(

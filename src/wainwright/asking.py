@@ -8,6 +8,7 @@ neither what is safe to send twice nor how long a host asks to wait.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
@@ -200,7 +201,7 @@ def _calls(repository: str, *, api_url: str, token: str, client: httpx2.Client) 
     environment before any token it is given.
     """
     from fastspec.oapi import OpenAPIClient  # type: ignore[import-untyped]
-    from ghapi.core import GhSyncTransport, pspec
+    from ghapi.core import GhSyncTransport
 
     headers = {
         "Accept": "application/vnd.github+json",
@@ -210,8 +211,15 @@ def _calls(repository: str, *, api_url: str, token: str, client: httpx2.Client) 
     }
     transport = GhSyncTransport(client=client, base_headers=headers, retries=0)  # type: ignore[no-untyped-call]
     owner, _, name = repository.partition("/")
-    spec = SimpleNamespace(base_url=api_url, ops=[op for op in pspec.ops if (op.group, op.name) in OPERATIONS])
+    spec = SimpleNamespace(base_url=api_url, ops=_operations())
     return OpenAPIClient(spec, transport=transport, base_url=api_url, defaults={"owner": owner, "repo": name})
+
+
+@cache
+def _operations() -> tuple[Any, ...]:
+    from ghapi.core import pspec
+
+    return tuple(op for op in pspec.ops if (op.group, op.name) in OPERATIONS)
 
 
 class _OutOfShapeError(Exception):

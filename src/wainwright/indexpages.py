@@ -13,9 +13,11 @@ import requests
 
 from wainwright.credentials import Account, variable
 from wainwright.errors import Exit, WainwrightError
+from wainwright.patience import retry_after
 from wainwright.simplepage import ACCEPT, Listed, PageError, origin, parse, roots
 
 TRIES: Final = 5
+LONGEST: Final = 120.0  # seconds that an index may ask to wait
 TIMEOUT: Final = (30.0, 120.0)  # seconds to connect, and between two bytes
 BUSY: Final = frozenset({408, 425, 429})  # answers that mean: later
 
@@ -51,7 +53,7 @@ class Pages:
         candidates = (known,) if known else roots(self.account.url)
         for root in candidates:
             url = f"{root.rstrip('/')}/{self.project}/"
-            with self._get(url) as answer:
+            with self._get(url, whole=True) as answer:
                 if answer is not None:
                     self.root = root
                     return self._parse(answer, url)
@@ -61,6 +63,16 @@ class Pages:
 
     def digest(self, file: Listed) -> tuple[str, int]:
         """Download a listed file for its sha256 (hex) and its size in bytes."""
+        for attempt in range(TRIES):
+            if attempt:
+                self.pause(wait(attempt))
+            try:
+                return self._digest(file)
+            except requests.RequestException as error:
+                failure = self._unanswered(file.url, error)
+        raise failure
+
+    def _digest(self, file: Listed) -> tuple[str, int]:
         digest, size = hashlib.sha256(), 0
         with self._get(file.url) as answer:
             if answer is None:
@@ -110,8 +122,6 @@ class Pages:
         except PageError as error:
             hint = f"give the address of its simple pages as {self.where}.simple"
             raise self.error(f"{url} is no page of a package index: {error}", Exit.REFUSED, hint=hint) from error
-        except requests.RequestException as error:
-            raise self._unanswered(url, error) from error
 
     @contextmanager
     def _session(self, url: str) -> Iterator[requests.Session]:
@@ -127,13 +137,13 @@ class Pages:
             yield session
 
     @contextmanager
-    def _get(self, url: str) -> Iterator[requests.Response | None]:
-        """Ask for an address until it answers; None for what is not there.
+    def _get(self, url: str, *, whole: bool = False) -> Iterator[requests.Response | None]:
+        """Ask for an address until it answers, and with `whole` until all of it has come; None for what is not there.
 
         A page for which another host answers is another index's: pypiserver sends whoever asks for what it lacks on to
         the public one.
         """
-        with self._session(url) as session, self._persist(session, url) as answer:
+        with self._session(url) as session, self._persist(session, url, whole=whole) as answer:
             status = answer.status_code
             if status in {401, 403}:
                 raise self.unauthorised(status, url)
@@ -145,19 +155,21 @@ class Pages:
             else:
                 yield answer
 
-    def _persist(self, session: requests.Session, url: str) -> requests.Response:
+    def _persist(self, session: requests.Session, url: str, *, whole: bool) -> requests.Response:
+        asked = 0.0
         headers = {"Accept": ACCEPT, "Cache-Control": "max-age=0"}
         for attempt in range(TRIES):
             if attempt:
-                self.pause(wait(attempt))
+                self.pause(max(wait(attempt), asked))
             try:
-                answer = session.get(url, headers=headers, timeout=TIMEOUT, stream=True)
+                answer = session.get(url, headers=headers, timeout=TIMEOUT, stream=not whole)
             except requests.RequestException as error:
                 failure = self._unanswered(url, error)
                 continue
             if answer.status_code < 500 and answer.status_code not in BUSY:
                 return answer
             failure = self.error(f"{url} answers {answer.status_code} {answer.reason}", Exit.RETRIES_EXHAUSTED)
+            asked = min(retry_after(answer.headers, now=time.time()) or 0.0, LONGEST)
             answer.close()
         raise failure
 

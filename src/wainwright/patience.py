@@ -92,7 +92,7 @@ def limit_wait(status: int, headers: Mapping[str, str], message: str, *, attempt
     told = "retry-after" in headers or spent or "rate limit" in words or "abuse detection" in words
     if status != 429 and not (status == 403 and told):
         return None
-    after = _seconds(headers.get("retry-after", ""), now=now)
+    after = retry_after(headers, now=now)
     if after is not None:
         return after
     if spent:
@@ -111,8 +111,9 @@ def until_reset(headers: Mapping[str, str], *, now: float) -> float | None:
     return max(0.0, reset - _date(headers.get("date", ""), otherwise=now)) + 1.0
 
 
-def _seconds(text: str, *, now: float) -> float | None:
-    # RFC 9110, Retry-After: delay seconds, or an HTTP date.
+def retry_after(headers: Mapping[str, str], *, now: float) -> float | None:
+    """Give the seconds that an answer asks to wait. RFC 9110, Retry-After: delay seconds, or an HTTP date."""
+    text = headers.get("retry-after", "")
     if text.strip().isdigit():
         return float(text)
     moment = _date(text, otherwise=-1.0)
