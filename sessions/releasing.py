@@ -131,6 +131,9 @@ def tell_left_out(pipeline: Pipeline, session: str) -> None:
 def check_choice(pipeline: Pipeline) -> None:
     """Raise WainwrightError (USAGE) for destinations that are not declared, and for a selection of jobs."""
     known = pipeline.release.publish
+    if pipeline.is_nightly and known and not any(takes(pipeline, name) for name in known):
+        hint = "say nightly = true under a [publish.NAME] that is to take them"
+        raise WainwrightError("no destination takes nightlies", where="release.toml", hint=hint)
     if not published(pipeline):
         hint = 'add [publish.NAME], and publish = ["NAME"] to the variants that go there'
         raise WainwrightError("no variant has a destination", where="release.toml", hint=hint)
@@ -140,9 +143,6 @@ def check_choice(pipeline: Pipeline) -> None:
                 hint = f"the destinations are {', '.join(known) or 'none: add [publish.NAME]'}"
                 what = f"{name!r} is no destination: a release is the whole declared set of wheels, or nothing"
                 raise WainwrightError(what, where=option, hint=hint)
-    if pipeline.is_nightly and not any(takes(pipeline, name) for name in known):
-        hint = "say nightly = true under a [publish.NAME] that is to take them"
-        raise WainwrightError("no destination takes nightlies", where="release.toml", hint=hint)
     only = pipeline.options.only
     if only is not None and not takes(pipeline, only):
         hint = f"nightly = true under [publish.{only}] lets them"
