@@ -130,7 +130,7 @@ def retagged(good: Draft, platform: str) -> Draft:
     """Give the same wheel with other platform tags, in its name and in WHEEL."""
     head = good.filename.removesuffix(".whl").rpartition("-")[0]
     member = f"{good.info}/WHEEL"
-    lines = [line for line in good.members[member].decode().splitlines() if not line.startswith("Tag:")]
+    lines = [line for line in good.members[member].decode().splitlines() if line and not line.startswith("Tag:")]
     lines += [f"Tag: {'-'.join(head.split('-')[2:])}-{tag}" for tag in platform.split(".")]
     changed = good.with_members({member: "".join(f"{line}\n" for line in lines).encode()})
     return replace(changed, filename=f"{head}-{platform}.whl")
