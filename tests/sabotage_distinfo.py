@@ -224,14 +224,14 @@ def _refused(good: Draft) -> Iterator[Sabotage]:
         bad = good.with_members({points: f"[console_scripts]\n{text}\n".encode()})
         yield bad.sabotage(f"a script without its function: {text}", "dist-info", points)
     wheel = f"{good.info}/WHEEL"
-    text = good.members[wheel]
-    root = text.replace(b"Root-Is-Purelib: false", b"Root-Is-Purelib: no")
+    fields = good.members[wheel]
+    root = fields.replace(b"Root-Is-Purelib: false", b"Root-Is-Purelib: no")
     for title, changed, severity in (
-        ("Wheel-Version 1.x", re.sub(rb"Wheel-Version: .*", b"Wheel-Version: 1.x", text), "violations"),
-        ("two Wheel-Versions", b"Wheel-Version: 1.0\n" + text, "warnings"),
+        ("Wheel-Version 1.x", re.sub(rb"Wheel-Version: .*", b"Wheel-Version: 1.x", fields), "violations"),
+        ("two Wheel-Versions", b"Wheel-Version: 1.0\n" + fields, "warnings"),
         ("Root-Is-Purelib: no", root, "warnings"),
     ):
-        if changed != text:
+        if changed != fields:
             yield good.with_members({wheel: changed}).sabotage(title, "dist-info", wheel, severity=severity)
     for tag in ("manylinux_2_17", "manylinux_2_17_amd64", "manylinux_1_9_x86_64", "manylinux_2_99999999999_x86_64"):
         also: set[Named] = {("foreign-architecture", member) for member in good.objects}
