@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,6 +22,12 @@ NEEDS: dict[str, Callable[[], bool]] = {
     "mounts": lambda: _answers("unshare", "--user", "--map-root-user", "--mount", "true"),
 }
 
+
+# What is started in the background has SIGINT ignored, and hands that on to the programs that the tests interrupt.
+if threading.current_thread() is threading.main_thread():
+    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
 
 # A change is held to the same examples each time; what is new is looked for by hand, and by `nox -s fuzz`.
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None)
