@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -39,10 +40,15 @@ def test_contestants_take_turns_within_their_budget(tmp_path: Path) -> None:
 
 
 def test_memory_is_that_of_the_command() -> None:
-    (found,) = race(
-        (Contestant(name="big", argv=[PYTHON, "-c", "x = bytearray(200_000_000)"]),), rounds=1, budget=9
-    ).values()
-    assert 200e6 < found.peak < 260e6
+    # In a process of its own: until it runs another program, a child counts its parent's memory, which is large here.
+    code = """
+import sys
+from measuring import Contestant, race
+big = Contestant(name="big", argv=[sys.executable, "-c", "x = bytearray(200_000_000)"])
+print(*(found.peak for found in race((big,), rounds=1, budget=9).values()))
+"""
+    done = subprocess.run([PYTHON, "-c", code], cwd=BENCHMARKS, capture_output=True, text=True, check=True)
+    assert 200e6 < float(done.stdout.split()[-1]) < 260e6
 
 
 @pytest.mark.parametrize(
