@@ -13,7 +13,7 @@
 set -eu
 
 engine=${WAINWRIGHT_ENGINE:-docker}
-mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
+mirror=${DEBIAN_MIRROR:-}  # empty: debootstrap's own default
 arch=${DEBIAN_ARCH:-$(dpkg --print-architecture)}
 case $arch in
     amd64 | arm64) platform=linux/$arch ;;
@@ -52,8 +52,8 @@ flat() {
 # The release alone: debootstrap's minimal variant and the certificates that any download wants.
 release() {
     command -v debootstrap >/dev/null || { echo "$0: debootstrap is needed: apt-get install debootstrap" >&2; exit 4; }
-    echo "$1: made from $mirror by debootstrap" >&2
-    debootstrap --arch="$arch" --variant=minbase --include=ca-certificates "$1" "$work/$1" "$mirror" >"$work/log" 2>&1 ||
+    echo "$1: made by debootstrap" >&2
+    debootstrap --arch="$arch" --variant=minbase --include=ca-certificates "$1" "$work/$1" ${mirror:+"$mirror"} >"$work/log" 2>&1 ||
         { tail -n 20 "$work/log" >&2; exit 4; }
     mkdir "$work/image"
     tar -C "$work/$1" --numeric-owner --sort=name --exclude='./var/cache/apt/archives/*.deb' \

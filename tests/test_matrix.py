@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.slow]
 # No Debian release has two CPythons: bookworm's 3.11 is joined by bullseye's 3.9. What venv and pip want of it is
 # unpacked alone, since those packages would take bookworm's away.
 TWO = """
-RUN echo 'deb http://deb.debian.org/debian bullseye main' >/etc/apt/sources.list \\
+RUN sed -i 's/bookworm/bullseye/g' /etc/apt/sources.list \\
  && apt-get -o Acquire::Languages=none update -q \\
  && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends python3.9 \\
  && cd /tmp && apt-get download python3.9-venv python3-distutils/bullseye \\
