@@ -10,9 +10,7 @@ from typing import Any, Final
 
 from wainwright.archive import Archive
 from wainwright.collecting import read_libraries, read_scripts
-from wainwright.containerpythons import pythons_in
-from wainwright.containers import Container
-from wainwright.entering import enter
+from wainwright.entering import enter, has_python
 from wainwright.errors import Exit, WainwrightError
 from wainwright.linkerscripts import followed
 from wainwright.mapped import MAPPED
@@ -87,7 +85,7 @@ def _smoke(pipeline: Pipeline, job: Job, wheel: Path, standing: Standing, log: P
     facts: dict[str, Any] = {"image": standing.digest or None, "stands-in": standing.stands_in, "python": None}
     with enter(standing, pipeline.work, pipeline.run, network=_needs_network(wheel)) as place:
         facts |= prove_loading(place, wheel, arch=job.arch, terms=terms, libraries=libraries, where=where, log=log)
-        if isinstance(place, Container) and not pythons_in(place):
+        if not has_python(place):
             return Outcome(wheel=wheel, facts=facts, note="loads; there is no Python here to import it")
         trial = Trial(place=place, job=job, image=standing.image, log=log)
         trial.install(wheel)

@@ -162,3 +162,49 @@ def test_the_doctor_names_each_lack_with_what_mends_it(tmp_path: Path) -> None:
     assert findings["images.away", "lacking"]["mend"] == "nox -s images -- away"
     assert ("git", "right") in findings
     assert "LACKS" in demo.run("doctor").stdout
+
+
+def doctored(
+    demo: Project, monkeypatch: pytest.MonkeyPatch, *, engine: str = ""
+) -> tuple[int, dict[tuple[str, str], str]]:
+    monkeypatch.setenv("WAINWRIGHT_ENGINE", engine)
+    done = demo.run("doctor", "--", "--json")
+    return done.returncode, {(row["subject"], row["state"]): row["what"] for row in json.loads(done.stdout)["findings"]}
+
+
+def test_an_image_without_python_lacks_one_only_where_it_builds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = f'[images.bare]\nref = "{engine.debian("bullseye", "bare").ref}"\n'
+    code, findings = doctored(project(tmp_path / "proves", tables, smoke="bare"), monkeypatch)
+    assert code == 0, findings
+    assert "its loader looks at each wheel" in findings["images.bare", "note"]
+    builds = project(tmp_path / "builds", tables, build="bare")
+    builds.edit("2.17", "2.31")
+    code, findings = doctored(builds, monkeypatch)
+    assert code == 1
+    assert "Python 3.11 is not in the image" in findings["images.bare", "lacking"]
+
+
+def test_a_smoke_image_with_another_python_lacks_the_one_that_is_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = f'[images.other]\nref = "{engine.debian().ref}"\n'
+    code, findings = doctored(project(tmp_path / "demo", tables, smoke="other"), monkeypatch)
+    assert code == 1
+    assert "Python 3.11 is not in the image" in findings["images.other", "lacking"]
+
+
+@pytest.mark.parametrize(("choice", "unless"), [("none", "an engine answers"), ("", "it can be had")])
+def test_an_image_with_a_fallback_is_no_lack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, choice: str, unless: str
+) -> None:
+    tables = '[images.away]\nref = "localhost:1/x:v1"\nfallback = "zig"\n'
+    demo = project(tmp_path / "demo", tables, build="away")
+    code, findings = doctored(demo, monkeypatch, engine=choice)
+    assert code == 0, findings
+    stands_in = f"unless {unless}, the host with zig stands in, and nothing made or proven so is published"
+    assert findings["images.away", "note"] == stands_in
+    assert not choice or ("engine", "note") in findings
+    demo.edit('fallback = "zig"', "")
+    assert doctored(demo, monkeypatch, engine=choice)[0] == 1

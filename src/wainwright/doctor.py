@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from wainwright.engines import Engine, find_engine, platform_of
-from wainwright.entering import lacking_pythons
+from wainwright.entering import is_without_python, lacking_pythons
 from wainwright.errors import WainwrightError
 from wainwright.images import PinError, have, ref_of
 from wainwright.pins import read_lock
@@ -47,14 +47,14 @@ def examine(
     yield from _tools(run, cache, jobs)
     yield from _disks(release, cache)
     engine: Engine | None = None
-    if any(not image.is_host for image in release.images.values()):
+    contained = [image for image in release.images.values() if not image.is_host and any(_jobs_in(image, jobs))]
+    if contained:
         try:
             engine = find_engine(run)
             yield Finding(subject="engine", state="right", what=f"{engine} at {engine.program}, runs {engine.arch}")
             yield from _engine_disk(engine)
         except WainwrightError as error:
-            stand_ins = all(image.is_host or image.fallback for image in release.images.values())
-            state: State = "note" if stand_ins else "lacking"
+            state: State = "note" if all(image.fallback for image in contained) else "lacking"
             yield Finding(subject="engine", state=state, what=error.what, mend=error.hint)
     yield from _architectures(jobs)
     for image in release.images.values():
@@ -134,58 +134,88 @@ def _architectures(jobs: Iterable[Job]) -> Iterator[Finding]:
         )
 
 
-def _image(release: Release, image: Image, jobs: Iterable[Job], engine: Engine | None, run: Run) -> Iterator[Finding]:
+def _jobs_in(image: Image, jobs: Iterable[Job]) -> tuple[list[Job], list[Job]]:
+    """Give the jobs that an image builds, and those that it proves."""
     builds = [job for job in jobs if job.image.name == image.name]
-    proves = [job for job in jobs if image.name in {each.name for each in job.smoke_images}]
-    used = [*builds, *proves]
-    if not used:
-        return
+    return builds, [job for job in jobs if image.name in {each.name for each in job.smoke_images}]
+
+
+def _image(release: Release, image: Image, jobs: Iterable[Job], engine: Engine | None, run: Run) -> Iterator[Finding]:
+    builds, proves = _jobs_in(image, jobs)
     subject = f"images.{image.name}"
     if image.is_host:
         standing = Standing(image=image, engine="host", toolchain=image.toolchain, stands_in=False)
-        yield from _pythons(subject, standing, used, run)
+        yield from _pythons(subject, standing, builds, proves, run)
         return
     if engine is None:
-        standing = Standing(image=image, engine="host", toolchain=image.fallback, stands_in=True)
-        if image.fallback:
-            yield Finding(
-                subject=subject, state="note", what=f"the host with {image.fallback} stands in: nothing is publishable"
-            )
-            yield from _pythons(subject, standing, used, run)
+        if image.fallback and (builds or proves):
+            yield from _stood_in(subject, image, builds, proves, run)
         return
-    for arch in sorted({job.arch for job in used}):
-        try:
-            found = have(engine, image, arch=arch, lock=read_lock(release.root), fetch=False)
-        except PinError as error:
-            yield Finding(
-                subject=subject, state="lacking", what="; ".join((error.what, *error.details)), mend=error.hint
-            )
-            continue
-        except WainwrightError as error:
-            yield Finding(subject=subject, state="lacking", what=error.what, mend=f"nox -s images -- {image.name}")
-            continue
-        yield Finding(
-            subject=subject,
-            state="right",
-            what=f"{ref_of(image)} for {platform_of(arch)}, {found.digest}, {found.size / 1e9:.1f} GB",
-        )
-        standing = Standing(
-            image=image, engine=engine.name, toolchain=None, stands_in=False, arch=arch, container=engine, found=found
-        )
-        yield from _pythons(subject, standing, [job for job in used if job.arch == arch], run)
+    for arch in sorted({job.arch for job in (*builds, *proves)}):
+        built, proven = ([job for job in some if job.arch == arch] for some in (builds, proves))
+        yield from _in_container(subject, release, image, arch, built, proven, engine)
 
 
-def _pythons(subject: str, standing: Standing, jobs: Iterable[Job], run: Run) -> Iterator[Finding]:
-    wanted = sorted({job.python for job in jobs})
+def _in_container(
+    subject: str, release: Release, image: Image, arch: str, builds: list[Job], proves: list[Job], engine: Engine
+) -> Iterator[Finding]:
+    try:
+        found = have(engine, image, arch=arch, lock=read_lock(release.root), fetch=False)
+    except PinError as error:
+        yield Finding(subject=subject, state="lacking", what="; ".join((error.what, *error.details)), mend=error.hint)
+        return
+    except WainwrightError as error:
+        state: State = "note" if image.fallback else "lacking"
+        yield Finding(subject=subject, state=state, what=error.what, mend=f"nox -s images -- {image.name}")
+        if image.fallback:
+            yield from _stood_in(subject, image, builds, proves, engine.run, unless="it can be had")
+        return
+    yield Finding(
+        subject=subject,
+        state="right",
+        what=f"{ref_of(image)} for {platform_of(arch)}, {found.digest}, {found.size / 1e9:.1f} GB",
+    )
+    standing = Standing(
+        image=image, engine=engine.name, toolchain=None, stands_in=False, arch=arch, container=engine, found=found
+    )
+    yield from _pythons(subject, standing, builds, proves, engine.run)
+
+
+def _stood_in(
+    subject: str,
+    image: Image,
+    builds: Iterable[Job],
+    proves: Iterable[Job],
+    run: Run,
+    unless: str = "an engine answers",
+) -> Iterator[Finding]:
+    what = f"unless {unless}, the host with {image.fallback} stands in, and nothing made or proven so is published"
+    yield Finding(subject=subject, state="note", what=what)
+    standing = Standing(image=image, engine="host", toolchain=image.fallback, stands_in=True)
+    yield from _pythons(subject, standing, builds, proves, run)
+
+
+def _pythons(
+    subject: str, standing: Standing, builds: Iterable[Job], proves: Iterable[Job], run: Run
+) -> Iterator[Finding]:
+    """Look for the Python of each job; an image without any proves a wheel by its loader, and builds none."""
+    building, proving = ({job.python for job in jobs} for jobs in (builds, proves))
+    wanted = sorted(building | proving)
     try:
         lacking = lacking_pythons(standing, wanted, run)
+        if lacking and is_without_python(standing, run):
+            lacking = lacking_pythons(standing, sorted(building), run)
+            wanted = []
     except WainwrightError as error:
         yield Finding(subject=subject, state="lacking", what=error.what, mend=error.hint)
         return
     for lack in lacking:
         yield Finding(subject=subject, state="lacking", what=lack.what, mend=lack.hint)
-    if not lacking:
+    if wanted and not lacking:
         yield Finding(subject=subject, state="right", what=f"has Python {', '.join(map(str, wanted))}")
+    if proving and not wanted:
+        what = "has no Python: its loader looks at each wheel, and another smoke image has to import what is published"
+        yield Finding(subject=subject, state="note", what=what)
 
 
 def _tokens(release: Release, environ: Mapping[str, str]) -> Iterator[Finding]:

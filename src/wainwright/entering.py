@@ -77,3 +77,13 @@ def lacking_pythons(standing: Standing, pythons: Iterable[Python], run: Run) -> 
 def has_python(place: Host | Container) -> bool:
     """Whether there is any CPython in a place: an image without one proves a wheel by its loader alone."""
     return isinstance(place, Host) or bool(pythons_in(place))
+
+
+def is_without_python(standing: Standing, run: Run) -> bool:
+    """Whether an image is one without any CPython."""
+    if standing.container is None or standing.found is None:
+        return False
+    with enter_container(
+        standing.container, standing.image, standing.found, run, arch=standing.arch, network=False
+    ) as container:
+        return not has_python(container)
