@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wainwright.counting import counted
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.pipeline import Pipeline, say, tell
 
@@ -12,4 +13,5 @@ def run(pipeline: Pipeline, selection: Selection) -> None:
     jobs = len(pipeline.jobs(selection))
     if pipeline.options.json:
         tell({"version": 1, "right": True, "variants": list(release.variants), "jobs": jobs})
-    say(f"{release.path.name} is right: {len(release.variants)} variants, {len(release.targets)} targets, {jobs} jobs")
+    counts = (len(release.variants), "variant"), (len(release.targets), "target"), (jobs, "job")
+    say(f"{release.path.name} is right: {', '.join(counted(*count) for count in counts)}")

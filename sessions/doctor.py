@@ -6,6 +6,7 @@ import os
 from dataclasses import asdict
 from typing import Final
 
+from wainwright.counting import counted
 from wainwright.doctor import Finding, examine
 from wainwright.errors import Exit, WainwrightError
 from wainwright.sessions.graph import Selection
@@ -34,7 +35,7 @@ def run(pipeline: Pipeline, selection: Selection) -> None:
     lacking = [finding for finding in findings if finding.state == "lacking"]
     if lacking:
         raise WainwrightError(
-            f"{len(lacking)} things lack",
+            f"{counted(len(lacking), 'thing')} lacking",
             code=Exit.FELL_SHORT,
             details=tuple(f"{finding.subject}: {finding.what}" for finding in lacking),
             hint="each has the command that mends it beside it, above",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wainwright.choosing import answer
+from wainwright.counting import counted
 from wainwright.planning import Job
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.pipeline import Pipeline, tell
@@ -29,7 +30,7 @@ def run(pipeline: Pipeline, selection: Selection) -> None:
         for key in ("image", "wheel", "backends", "smoke", "destinations"):
             value = row[key]
             print(f"  {key:<13}{value if isinstance(value, str) else ', '.join(value) or '-'}")
-    print(f"{len(rows)} job{'s' if len(rows) != 1 else ''}")
+    print(counted(len(rows), "job"))
     for title, lines in (("who gets which wheel", who), ("warnings", warnings)):
         if lines:
             print(f"\n{title}:", *(f"  {line}" for line in lines), sep="\n")

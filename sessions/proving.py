@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from wainwright.counting import counted
 from wainwright.errors import Exit, WainwrightError
 from wainwright.loading import ask_loader, describe, left_out, refusals, unpack
 from wainwright.mapped import mistakes, part
@@ -39,7 +40,7 @@ def prove_loading(
     if refused:
         members = len({refusal.member for refusal in refused})
         raise WainwrightError(
-            f"the loader refuses {members} of {len(unpacked.members)} native files"
+            f"the loader refuses {members} of {counted(len(unpacked.members), 'native file')}"
             f" ({facts.get('os', 'this image')}, glibc {facts.get('libc', '?')})",
             code=Exit.SMOKE,
             where=where,

@@ -11,6 +11,7 @@ from packaging.version import Version
 
 from wainwright import manifest as manifests
 from wainwright import pages
+from wainwright.counting import counted
 from wainwright.errors import WainwrightError
 from wainwright.github import GitHub
 from wainwright.journal import JOURNAL, Journal
@@ -108,7 +109,9 @@ def _sealed(pipeline: Pipeline, subject: Subject, hosts: Hosts, wheelhouse: Path
         public=lambda known: tuple(_public(hosts, known)),
     )
     verb = "would be" if pipeline.options.dry_run and known_seal(pipeline, subject) is None else "is"
-    say(f"publish: {made.tag} {verb} sealed: {len(made.files)} files, commit {made.commit[:12] or 'unknown'}")
+    say(
+        f"publish: {made.tag} {verb} sealed: {counted(len(made.files), 'file')}, commit {made.commit[:12] or 'unknown'}"
+    )
     if reseal and not pipeline.options.dry_run:
         for name, github in hosts.githubs.items():
             _page(pipeline, github, name, made, pipeline.wheelhouse).discard()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wainwright.counting import counted
 from wainwright.manifest import read
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.pipeline import Pipeline, say
@@ -18,6 +19,6 @@ def run(pipeline: Pipeline, _: Selection) -> None:
     places = sorted({place for file in manifest.files for place in file.destinations})
     done = [place for place in places if is_chosen(pipeline, place)]
     left = [place for place in places if place not in done]
-    say(f"release: {tag} is complete: {len(manifest.wheels)} wheels for {', '.join(done)}")
+    say(f"release: {tag} is complete: {counted(len(manifest.wheels), 'wheel')} for {', '.join(done)}")
     if left:
         say(f"release: left out this time: {', '.join(left)}")

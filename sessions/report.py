@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wainwright.counting import counted
 from wainwright.journal import JOURNAL, Journal
 from wainwright.manifest import read
 from wainwright.receipts import replace_text
@@ -30,4 +31,6 @@ def run(pipeline: Pipeline, selection: Selection) -> None:
         replace_text(pipeline.wheelhouse / "report.md", markdown(made))
     if pipeline.options.json:
         tell({"session": "report", "jobs": len(made.entries), "proven": made.proven})
-    say(f"report: {made.proven} of {len(made.entries)} jobs are proven; see wheelhouse/report.html and report.md")
+    say(
+        f"report: {made.proven} of {counted(len(made.entries), 'job')} proven; see wheelhouse/report.html and report.md"
+    )

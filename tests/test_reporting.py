@@ -25,7 +25,7 @@ def test_the_report_tells_what_every_receipt_says(tmp_path: Path) -> None:
     made = report("demo 1.0", trial.jobs, trial.receipts, manifest=None, journal=None)
     assert made.proven == 1
     for text in (markdown(made), page(made)):
-        for said in ("demo 1.0", trial.wheel("full").name, "1 of 2 jobs are proven", "Nothing is sealed yet"):
+        for said in ("demo 1.0", trial.wheel("full").name, "1 of 2 jobs proven", "Nothing is sealed yet"):
             assert said in text
         assert "debian10 missing" in text or "missing" in text
     shown = page(made)

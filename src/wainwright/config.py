@@ -14,6 +14,7 @@ from typing import Any, Final
 import tomli
 
 from wainwright import complaints, crosschecks, planchecks
+from wainwright.counting import counted
 from wainwright.document import Document, Mistake
 from wainwright.errors import WainwrightError
 from wainwright.release import Release
@@ -64,8 +65,7 @@ def load(path: Path) -> Release:
     mistakes += planchecks.of_jobs(document, release)
     if mistakes:
         lines = document.in_order(mistakes)
-        count = "1 mistake" if len(lines) == 1 else f"{len(lines)} mistakes"
-        raise WainwrightError(count, where=where, details=tuple(map(str, lines)))
+        raise WainwrightError(counted(len(lines), "mistake"), where=where, details=tuple(map(str, lines)))
     return release
 
 

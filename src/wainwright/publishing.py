@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from wainwright.counting import counted
 from wainwright.destinations import Asset, Fate, conflict, fate
 from wainwright.errors import Exit, WainwrightError
 from wainwright.index import Index
@@ -178,10 +179,10 @@ class Publication:
             index.listing()
             absent = [asset for asset in site.assets if not self._verified(site, index, asset)]
             if not absent:
-                self.say(f"{site.name}: all {len(site.assets)} files are there, verified by digest")
+                self.say(f"{site.name}: {counted(len(site.assets), 'file')} there, verified by digest")
                 return
         raise WainwrightError(
-            f"the index has taken {len(absent)} files that it does not show",
+            f"the index has taken {counted(len(absent), 'file')} that it does not show",
             code=Exit.RETRIES_EXHAUSTED,
             where=f"publish.{site.name}",
             details=tuple(asset.name for asset in absent),
@@ -199,7 +200,7 @@ class Publication:
         if site.assets and all(self.states[site.name, asset.name] is State.PUBLIC for asset in site.assets):
             page = remote.page()
             if page is not None and not page.draft:
-                self.say(f"{site.name}: the release is public, with all {len(site.assets)} files")
+                self.say(f"{site.name}: the release is public, with {counted(len(site.assets), 'file')}")
                 return
         if self._would(site, "make the release public"):
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from textwrap import wrap
 
+from wainwright.counting import counted
 from wainwright.verdict import Finding, Need, Verdict
 
 WIDTH = 110
@@ -122,7 +123,7 @@ def _findings(findings: tuple[Finding, ...]) -> Iterator[str]:
     told: set[str] = set()
     above = sum(found.rule == "symbol-version" for found in findings)
     if above:
-        yield f"symbol-version: {above} need{'s' if above > 1 else ''} above the claim, as listed"
+        yield f"symbol-version: {counted(above, 'need')} above the claim, as listed"
     for found in findings:
         if found.rule == "symbol-version":
             continue
@@ -136,7 +137,7 @@ def _findings(findings: tuple[Finding, ...]) -> Iterator[str]:
 def _conclusion(verdict: Verdict) -> str:
     count = len(verdict.violations)
     if count:
-        falls = f"falls short: {count} violation{'s' if count > 1 else ''}"
+        falls = f"falls short: {counted(count, 'violation')}"
         if any(need.glibc is None for need in verdict.needs):
             return f"{falls}; no manylinux tag fits its symbols"
         return f"{falls}; the lowest tag that fits its symbols is {verdict.measured.tag}" if verdict.arch else falls

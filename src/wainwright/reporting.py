@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from wainwright.counting import counted
 from wainwright.journal import Journal
 from wainwright.manifest import Manifest
 from wainwright.notes import human
@@ -154,10 +155,10 @@ def _short(stage: Stage) -> str:
 
 
 def _heading(made: Report) -> list[str]:
-    lines = [f"{made.proven} of {len(made.entries)} jobs are proven."]
+    lines = [f"{made.proven} of {counted(len(made.entries), 'job')} proven."]
     if made.manifest is not None:
         commit = f" at commit `{made.manifest.commit}`" if made.manifest.commit else ""
-        lines.append(f"Sealed {made.manifest.sealed}{commit}: {len(made.manifest.files)} files.")
+        lines.append(f"Sealed {made.manifest.sealed}{commit}: {counted(len(made.manifest.files), 'file')}.")
         lines.append("Tools: " + ", ".join(f"{name} {version}" for name, version in made.manifest.tools.items()) + ".")
     else:
         lines.append("Nothing is sealed yet.")
