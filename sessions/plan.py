@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from wainwright.cautions import cautions
 from wainwright.choosing import answer
 from wainwright.counting import counted
 from wainwright.planning import Job
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.pipeline import Pipeline, tell
 from wainwright.sources import identify
+from wainwright.values import Glibc
 
 
 def run(pipeline: Pipeline, selection: Selection) -> None:
@@ -19,9 +21,10 @@ def run(pipeline: Pipeline, selection: Selection) -> None:
     version = pipeline.version or version
     jobs = pipeline.jobs(selection)
     rows = [_row(job, name or "*", version) for job in jobs]
-    who, warnings = (
+    who, surprises = (
         answer(jobs, name or "unnamed", version or "0") if any(job.destinations for job in jobs) else ((), ())
     )
+    warnings = (*cautions(jobs, here=Glibc.of_running()), *surprises)
     if pipeline.options.json:
         tell({"version": 1, "jobs": rows, "who-gets-which": list(who), "warnings": list(warnings)})
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from dataclasses import dataclass
@@ -33,6 +34,15 @@ class Glibc:
         if match is None:
             raise ValueError(f"{text!r} is not a glibc version such as 2.17")
         return cls(int(match[1]), int(match[2]))
+
+    @classmethod
+    def of_running(cls) -> Glibc | None:
+        """Give the glibc of this machine, None where it has another libc."""
+        try:
+            name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
+        except ValueError:
+            return None
+        return cls.parse(version) if name == "glibc" else None
 
     def __lt__(self, other: Glibc) -> bool:
         return (self.major, self.minor) < (other.major, other.minor)
