@@ -166,7 +166,7 @@ def test_the_token_goes_to_its_host_only(server: StrictGitHub, github: GitHub, t
         moved = Page(**{name: getattr(page, name) for name in Page.__dataclass_fields__} | {"upload_url": url})
         assert "no other host" in refused(lambda moved=moved: github.upload(moved, asset), Exit.REFUSED)  # type: ignore[misc]
     held = github.upload(page, asset)
-    assert github.digest(held) == asset.sha256
+    assert github.download(held) == asset.sha256
     assert server.violations == []  # the storage host did not see it
 
 
@@ -277,7 +277,7 @@ def test_a_vast_file_goes_up_and_down_in_little_memory(tmp_path: Path) -> None:
             before = peak()
             held = github.upload(page, Asset(name="vast.whl", path=path, size=path.stat().st_size, sha256=sha256))
             assert held.sha256 == sha256
-            assert github.digest(held) == sha256
+            assert github.download(held) == sha256
             print(peak() - before)
     """
     server = HTTPServer(("127.0.0.1", 0), _Vast)
@@ -320,7 +320,7 @@ def test_the_token_is_in_nothing_that_can_be_read(
     acts: tuple[Callable[[], object], ...] = (
         lambda: list(github.releases()),
         lambda: github.upload(page, asset),
-        lambda: github.digest(held),
+        lambda: github.download(held),
         lambda: github.change(page.id, body=""),
         lambda: github.delete_asset(held),
         lambda: github.commit_of("v1"),

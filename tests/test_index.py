@@ -98,9 +98,11 @@ def test_the_simple_pages_beside_an_upload_address(upload: str, simple: tuple[st
 
 def test_both_formats_tell_the_same_files() -> None:
     digest = "a" * 64
-    html = f'<base href="https://files.example.org/x/"><a href="demo-1.0%2Bllvm.whl#sha256={digest}">demo</a><a>no</a>'
+    link = f'<a href="demo-1.0%2Bllvm.whl#sha256={digest}" data-yanked="">demo</a>'
+    html = f'<base href="https://files.example.org/x/">{link}<a>no</a>'
     one = parse(html.encode(), content_type="text/html; charset=utf-8", url="https://example.org/simple/demo/")
     files: list[dict[str, object]] = [{"filename": "demo-1.0+llvm.whl", "hashes": {"sha256": digest}, "size": 7}]
+    files[0] |= {"yanked": "broken"}
     files[0]["url"] = "https://files.example.org/x/demo-1.0%2Bllvm.whl"
     data = json.dumps({"meta": {"api-version": "1.4"}, "files": files})
     kind = "application/vnd.pypi.simple.v1+json"
@@ -108,6 +110,7 @@ def test_both_formats_tell_the_same_files() -> None:
     (left,), (right,) = one.values(), two.values()
     assert (left.name, left.url, left.sha256) == (right.name, right.url, right.sha256)
     assert (left.size, right.size) == (None, 7)
+    assert left.yanked is right.yanked is True
 
 
 @pytest.mark.parametrize(

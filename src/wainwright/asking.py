@@ -24,10 +24,9 @@ from wainwright.patience import (
     limit_wait,
     until_reset,
 )
+from wainwright.receiving import Sink
 
 if TYPE_CHECKING:
-    from hashlib import _Hash as Hash
-
     import httpx2
 
 T = TypeVar("T")
@@ -49,6 +48,7 @@ OPERATIONS: Final = frozenset(
 )
 BLOCK: Final = 1 << 18
 REASON_LIMIT: Final = 300  # characters of what a host says: some answer with a whole page
+ACCESS: Final = "set GH_TOKEN or GITHUB_TOKEN to a token that may read this repository's contents, and to publish write"
 
 
 class Asker:
@@ -113,8 +113,8 @@ class Asker:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise _OutOfShapeError(f"HTTP {answer.status_code} with an answer in no known shape") from error
 
-    def download(self, url: str, digest: Hash, *, described: Callable[[Any], bool] | None) -> bool:
-        """Put what `url` serves through `digest`, once; false if it serves JSON that `described` recognises instead.
+    def download(self, url: str, sink: Sink, *, described: Callable[[Any], bool] | None) -> bool:
+        """Put what `url` serves into `sink`, once; false if it serves JSON that `described` recognises instead.
 
         With `described` None, JSON is what the file itself may be.
         """
@@ -130,7 +130,7 @@ class Asker:
                     return False
                 raise _OutOfShapeError("HTTP 200 with another answer than what was asked for")
             for block in answer.iter_raw(BLOCK):
-                digest.update(block)
+                sink.take(block)
         return True
 
     def trust(self, url: str) -> None:
@@ -182,7 +182,7 @@ class Asker:
                 else f"could not {what}: the token may not ({reason})",
                 code=Exit.NOT_AUTHORISED,
                 where=self.repository,
-                hint="set GH_TOKEN or GITHUB_TOKEN to a token with write access to this repository's contents",
+                hint=ACCESS,
             )
         moved = "; it has moved: write its new name in release.toml" if status < 400 else ""
         return WainwrightError(f"could not {what}: {reason}{moved}", code=Exit.REFUSED, where=self.repository)

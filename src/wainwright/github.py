@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-from wainwright.asking import Asker
+from wainwright.asking import ACCESS, Asker
 from wainwright.destinations import Asset
 from wainwright.errors import Exit, WainwrightError
 from wainwright.patience import Gone, Patience
+from wainwright.receiving import Sink
 from wainwright.sealedfile import as_sealed
 
 if TYPE_CHECKING:
@@ -186,15 +186,14 @@ class GitHub:
 
         return self._asker.ask(f"upload {asset.name}", send, write=True)
 
-    def digest(self, held: Held) -> str | None:
+    def download(self, held: Held, into: IO[bytes] | None = None) -> str | None:
         """Download an asset and give the sha256 of its bytes; None where the host gives its description instead."""
         self._asker.trust(held.url)
 
         def send() -> str | None:
-            digest = hashlib.sha256()
+            sink = Sink(into)
             described = None if "json" in held.content_type else lambda data: Held.of(data) == held
-            served = self._asker.download(held.url, digest, described=described)
-            return digest.hexdigest() if served else None
+            return sink.sha256 if self._asker.download(held.url, sink, described=described) else None
 
         return self._asker.ask(f"download {held.name}", send, write=False)
 
@@ -240,7 +239,7 @@ def of_environment(
             f"no token for {urlsplit(api_url).hostname or api_url}",
             code=Exit.NOT_AUTHORISED,
             where=repository,
-            hint="set GH_TOKEN or GITHUB_TOKEN to a token with write access to this repository's contents",
+            hint=ACCESS,
         )
     return GitHub(repository, token=token, api_url=api_url, patience=patience, client=client)
 

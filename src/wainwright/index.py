@@ -86,7 +86,7 @@ class Index:
             return False
         digest, size = file.sha256, file.size
         if digest is None:
-            digest, size = self.pages.digest(file)
+            digest, size = self.pages.download(file)
         if digest != asset.sha256:
             raise conflict(asset, Remote(size=size, sha256=digest), where=self.pages.where)
         return True

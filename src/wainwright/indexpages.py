@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import IO, Final
 
 import requests
 
 from wainwright.credentials import Account, variable
 from wainwright.errors import Exit, WainwrightError
 from wainwright.patience import retry_after
+from wainwright.receiving import Sink
 from wainwright.simplepage import ACCEPT, Listed, PageError, origin, parse, roots
 
 TRIES: Final = 5
@@ -61,26 +61,32 @@ class Pages:
             self.root = next((root for root in candidates if self._exists(root)), None)
         return {}
 
-    def digest(self, file: Listed) -> tuple[str, int]:
-        """Download a listed file for its sha256 (hex) and its size in bytes."""
+    @property
+    def lost(self) -> WainwrightError | None:
+        """What is wrong once `read` has found no pages at all: that the project has none then means nothing."""
+        if self.root is not None or self.simple:
+            return None
+        what = f"no simple page was found for {self.account.url}: what is there cannot be told"
+        return self.error(what, Exit.REFUSED, hint=f"set {self.where}.simple")
+
+    def download(self, file: Listed, into: IO[bytes] | None = None) -> tuple[str, int]:
+        """Download a listed file, and give its sha256 (hex) and its size in bytes."""
         for attempt in range(TRIES):
             if attempt:
                 self.pause(wait(attempt))
             try:
-                return self._digest(file)
+                return self._download(file, Sink(into))
             except requests.RequestException as error:
                 failure = self._unanswered(file.url, error)
         raise failure
 
-    def _digest(self, file: Listed) -> tuple[str, int]:
-        digest, size = hashlib.sha256(), 0
+    def _download(self, file: Listed, sink: Sink) -> tuple[str, int]:
         with self._get(file.url) as answer:
             if answer is None:
                 raise self.error(f"{file.name} is listed and cannot be downloaded", Exit.RETRIES_EXHAUSTED)
             for block in answer.iter_content(1 << 20):
-                digest.update(block)
-                size += len(block)
-        return digest.hexdigest(), size
+                sink.take(block)
+        return sink.sha256, sink.size
 
     def probe(self) -> WainwrightError | None:
         """Ask whether the credentials would be let in, without a file; gives what the index has against them.

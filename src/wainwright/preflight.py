@@ -120,9 +120,8 @@ class Preflight:
     def _index(self, name: str, index: Index) -> Iterator[Finding]:
         """Look at what the index has: another file under one of our names, and how full it is."""
         there = index.listing()
-        if index.pages.root is None and not index.pages.simple:
-            what = f"no simple page was found for {index.pages.account.url}: what is there cannot be told"
-            yield Finding(where=f"publish.{name}", what=what, hint=f"set publish.{name}.simple")
+        if index.pages.lost is not None:
+            yield Finding.of(index.pages.lost)
         bound = [file for file in self.files if name in file.destinations]
         for file in bound:
             if self.manifest is not None or file.name in there:

@@ -88,7 +88,7 @@ class View:
         sha256 = held.sha256
         if sha256 is None and held.uploaded and asset is not None and held.size == asset.size:
             if held.id not in self._digests:
-                self._digests[held.id] = self.github.digest(held)
+                self._digests[held.id] = self.github.download(held)
             sha256 = self._digests[held.id]
         return Remote(size=held.size, sha256=sha256, complete=held.uploaded)
 

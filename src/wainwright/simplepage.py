@@ -16,12 +16,16 @@ ACCEPT: Final = f"{JSON}, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """A file on a page. `sha256` (hex) and `size` (bytes) are None where the page does not tell them."""
+    """A file on a page. `sha256` (hex) and `size` (bytes) are None where the page does not tell them.
+
+    `yanked` is what its owner has taken back, and installers leave out (PEP 592).
+    """
 
     name: str
     url: str
     sha256: str | None = None
     size: int | None = None
+    yanked: bool = False
 
 
 class PageError(ValueError):
@@ -50,6 +54,7 @@ def _parse_json(body: bytes, url: str) -> Mapping[str, Listed]:
                 url=urljoin(url, each["url"]),
                 sha256=_digest(each.get("hashes", {}).get("sha256")),
                 size=each.get("size"),
+                yanked=each.get("yanked") not in {None, False},
             )
             for each in data["files"]
         ]
@@ -74,7 +79,8 @@ class _Anchors(HTMLParser):
         self.found: list[Listed] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        href = dict(attrs).get("href")
+        given = dict(attrs)
+        href = given.get("href")
         if href is None:
             return
         if tag == "base":
@@ -87,7 +93,8 @@ class _Anchors(HTMLParser):
             name = unquote(parts.path.rpartition("/")[2])
             if name:
                 plain = urlunsplit(parts._replace(fragment=""))
-                self.found.append(Listed(name=name, url=plain, sha256=_digest(next(iter(digests), None))))
+                sha256 = _digest(next(iter(digests), None))
+                self.found.append(Listed(name=name, url=plain, sha256=sha256, yanked="data-yanked" in given))
 
 
 def _digest(text: str | None) -> str | None:
