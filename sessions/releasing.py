@@ -5,24 +5,25 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version as installed
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from wainwright.athand import at_hand
 from wainwright.errors import Exit, WainwrightError
 from wainwright.finding import refuse
 from wainwright.gitfiles import is_in_git
 from wainwright.gitstate import Tree
 from wainwright.manifest import MANIFEST, File, Manifest, read
-from wainwright.nightly import NIGHTLY, day_of
+from wainwright.nightly import day_of
 from wainwright.patience import Patience
 from wainwright.planning import Job
 from wainwright.preflight import Preflight
 from wainwright.proofs import SDISTS, Sealing
-from wainwright.release import Directory
+from wainwright.release import NIGHTLY, Directory
 from wainwright.sessions.inputs import expected
 from wainwright.sessions.pipeline import Pipeline, say
 from wainwright.sites import Hosts, connected
@@ -151,21 +152,26 @@ def check_choice(pipeline: Pipeline) -> None:
         raise WainwrightError("there is no destination left", code=Exit.NOTHING_SELECTED, where="--skip")
 
 
-@contextmanager
-def opened(pipeline: Pipeline, subject: Subject) -> Iterator[Hosts]:
+def opened(pipeline: Pipeline, subject: Subject) -> AbstractContextManager[Hosts]:
     """Connect the chosen destinations of the published variants."""
     used = {destination.name for job in published(pipeline) for destination in job.destinations}
-    with connected(
+    return reached(pipeline, subject.name, used=used, chosen=lambda name: is_chosen(pipeline, name))
+
+
+def reached(
+    pipeline: Pipeline, project: str, *, used: Container[str], chosen: Callable[[str], bool]
+) -> AbstractContextManager[Hosts]:
+    """Connect the chosen ones of the destinations that are used at all: of a lone index all credentials are."""
+    return connected(
         [each for name, each in pipeline.release.publish.items() if name in used],
-        chosen=lambda name: is_chosen(pipeline, name),
-        project=subject.name,
+        chosen=chosen,
+        project=project,
         run=pipeline.run,
         logs=pipeline.logs,
         environ=os.environ,
         patience=Patience(now=pipeline.clock.now, sleep=pipeline.clock.sleep, tell=say),
         pause=pipeline.clock.sleep,
-    ) as hosts:
-        yield hosts
+    )
 
 
 def sealing(pipeline: Pipeline, subject: Subject, wheelhouse: Path) -> Sealing:
@@ -202,6 +208,7 @@ def fly(
     pipeline: Pipeline, subject: Subject, hosts: Hosts, *, files: tuple[File, ...], manifest: Manifest | None
 ) -> None:
     """Carry out the preflight; raises WainwrightError with every finding."""
+    source = pipeline.release.project.source
     preflight = Preflight(
         jobs=published(pipeline),
         name=subject.name,
@@ -214,11 +221,18 @@ def fly(
         wheelhouse=pipeline.wheelhouse,
         environ=os.environ,
         files=files,
+        at_hand=() if files else _at_hand(pipeline, subject),
+        source=source.path if isinstance(source, Directory) else None,
         manifest=manifest,
         nightly_commit=subject.commit if subject.is_nightly else None,
         now=pipeline.clock.now,
     )
     refuse(preflight.findings(), f"{subject.tag} can be published")
+
+
+def _at_hand(pipeline: Pipeline, subject: Subject) -> tuple[File, ...]:
+    jobs, version, commit = published(pipeline), subject.version, subject.commit
+    return tuple(at_hand(jobs, pipeline.receipts, pipeline.wheelhouse, version=version, commit=commit))
 
 
 def known_seal(pipeline: Pipeline, subject: Subject) -> Manifest | None:

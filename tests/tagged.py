@@ -21,7 +21,11 @@ from wainwright.sessions.options import Options
 from wainwright.sessions.pipeline import Pipeline
 
 CLOCK = Clock(sleep=lambda _: None, began=1767312000.0)  # 2026-01-02
-PYPROJECT = '[project]\nname = "demo"\nversion = "1.0"\n'
+PYPROJECT = """[project]
+name = "demo"
+version = "1.0"
+readme = { text = "A demo.", content-type = "text/plain" }
+"""
 
 
 def git(folder: Path, *words: str) -> str:

@@ -2,14 +2,17 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import native
 import releases
 from releases import Trial
 from tagged import Tagged, git, tagged
@@ -200,7 +203,6 @@ def test_skipped_destinations_wait(world: Tagged) -> None:
 
 PROGRAM = """
 from pathlib import Path
-from wainwright import config
 from wainwright.clock import Clock
 from wainwright.sessions import publish
 from wainwright.sessions.graph import Selection
@@ -231,3 +233,54 @@ def test_killed_at_any_step_the_next_run_finishes(world: Tagged, step: int) -> N
     assert len(world.github.releases) == 1
     assert world.github.violations == []
     assert not any(path.name.startswith(".tmp") for path in world.trial.wheelhouse.rglob("*"))
+
+
+DESCRIBED = 'readme = { text = "A demo.", content-type = "text/plain" }\n'
+
+
+def refused(world: Tagged) -> str:
+    with pytest.raises(WainwrightError) as caught:
+        preflight.run(pipeline(world), Selection())
+    assert caught.value.code == Exit.REFUSED
+    return str(caught.value)
+
+
+def commit(world: Tagged) -> None:
+    """Move the tag to what the folder holds now."""
+    git(world.root, "commit", "--quiet", "--all", "-m", "more")
+    git(world.root, "tag", "-f", "-a", "v1.0", "-m", "1.0")
+    git(world.root, "push", "--quiet", "--force", "origin", "main", "v1.0")
+    world.github.tags["v1.0"] = ("commit", git(world.root, "rev-parse", "HEAD"))
+
+
+def test_preflight_looks_at_what_is_stated_before_anything_is_built(world: Tagged) -> None:
+    shutil.rmtree(world.trial.wheelhouse)
+    preflight.run(pipeline(world), Selection())
+    pyproject = world.root / "pyproject.toml"
+    pyproject.write_text(pyproject.read_text().replace(DESCRIBED, ""))
+    commit(world)
+    assert "[project] of pyproject.toml: twine check --strict will fail" in refused(world)
+
+
+def test_preflight_has_twine_look_at_the_wheels_that_are_there(world: Tagged) -> None:
+    wheel = world.trial.wheel("full")
+    head = b"Metadata-Version: 2.1\nName: demo\nVersion: 1.0\nDescription-Content-Type: text/x-rst\n"
+    native.wheel(wheel, {"demo-1.0.dist-info/METADATA": head + b"\nHello\n==\n\n`broken\n"})
+    world.prove()
+    assert f"{wheel.name}: twine check --strict fails" in refused(world)
+    # A wheel of an earlier commit is going to be built again.
+    (world.root / "more.txt").write_text("more")
+    git(world.root, "add", "more.txt")
+    commit(world)
+    preflight.run(pipeline(world), Selection())
+
+
+def test_preflight_names_what_makes_a_wheel_too_large(world: Tagged) -> None:
+    releases.make_wheel(world.trial.wheel("full"), padding=2000)
+    world.prove()
+    index = replace(world.trial.release.publish["internal"], max_size=1000)
+    release_toml = replace(world.trial.release, publish={**world.trial.release.publish, "internal": index})
+    with pytest.raises(WainwrightError) as caught:
+        preflight.run(replace(pipeline(world), release=release_toml), Selection())
+    assert "1.0 kB is the limit there" in str(caught.value)
+    assert "demo/data.bin" in str(caught.value)

@@ -87,11 +87,18 @@ def largest(path: Path) -> tuple[str, ...]:
 
 
 def of_descriptions(paths: Sequence[Path], run: Run) -> Iterator[Finding]:
-    """Have twine look whether an index could show each file's description; strictly, so warnings count."""
     for path in paths:
-        argv = [sys.executable, "-m", "twine", "--no-color", "check", "--strict", str(path)]
-        env = {name: value for name, value in os.environ.items() if not name.startswith("TWINE_")} | {"COLUMNS": "500"}
-        done = run(argv, env=env)
-        if not done.ok:
-            said = tuple(line.strip() for line in done.tail if line.strip() and not line.startswith("Checking "))
-            yield Finding(where=path.name, what="twine check --strict fails", details=Mask().lines(said))
+        said = described(path, run)
+        if said is not None:
+            yield Finding(where=path.name, what="twine check --strict fails", details=said)
+
+
+def described(path: Path, run: Run) -> tuple[str, ...] | None:
+    """Have twine look whether an index could show a file's description, strictly: give what it says if not."""
+    argv = [sys.executable, "-m", "twine", "--no-color", "check", "--strict", str(path)]
+    env = {name: value for name, value in os.environ.items() if not name.startswith("TWINE_")} | {"COLUMNS": "500"}
+    done = run(argv, env=env)
+    if done.ok:
+        return None
+    said = (line.strip() for line in done.tail if line.strip() and not line.startswith("Checking "))
+    return Mask().lines(said)

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 
-from wainwright import filechecks
+from wainwright import filechecks, statedmetadata
 from wainwright.destinations import Asset, Fate, fate
 from wainwright.errors import Exit, WainwrightError
 from wainwright.finding import Finding, gather
@@ -35,7 +35,8 @@ class Preflight:
     """What is to be released, and where.
 
     `said` is the version that the source says, where it does; `manifest` the seal, where there is one: then what is
-    already there is compared by digest. `files` are the wheels there are, sealed or not; none before the build.
+    already there is compared by digest. `files` are the wheels that are proven, sealed or not; none before that. What
+    is `at_hand` is audited, and `source` a folder with what is going to be built.
     `nightly_commit` is the commit of a nightly, which has no tag yet; None for a release.
     """
 
@@ -50,13 +51,15 @@ class Preflight:
     wheelhouse: Path
     environ: Mapping[str, str] = field(repr=False)
     files: tuple[File, ...] = ()
+    at_hand: tuple[File, ...] = ()
+    source: Path | None = None
     manifest: Manifest | None = None
     nightly_commit: str | None = None
     now: Callable[[], float] = time.time
 
     def findings(self) -> tuple[Finding, ...]:
         """Look at everything; what cannot be looked at is a finding too."""
-        checks: list[Callable[[], Iterator[Finding]]] = [self._version, self._names, self._files, self._descriptions]
+        checks: list[Callable[[], Iterator[Finding]]] = [self._version, self._names, self._files, self._metadata]
         if self.tree is not None and self.nightly_commit is None:
             checks.append(partial(self.tree.findings, self.tag))
         elif self.tree is not None and self.manifest is None:  # a sealed one is finished, whatever is at HEAD by now
@@ -75,24 +78,33 @@ class Preflight:
     def _names(self) -> Iterator[Finding]:
         """Hold the names that the wheels are going to have against each destination, before they are built."""
         for job in self.jobs:
-            known = [file.name for file in self.files if file.job == job.id and file.kind == "wheel"]
+            known = [file.name for file in self._there if file.job == job.id and file.kind == "wheel"]
             own = job.python.tag
             for name in known or [job.filename(self.name, self.version).replace("-*-", f"-{own}-")]:
                 for destination in self._destinations(job):
                     yield from filechecks.of_name(name, destination)
 
     def _files(self) -> Iterator[Finding]:
-        for file in self.files:
+        for file in self._there:
             for name in file.destinations:
                 if name in self.hosts.declared:
                     path = self.wheelhouse / file.path
                     yield from filechecks.of_size(path, file.size, self.hosts.declared[name])
 
-    def _descriptions(self) -> Iterator[Finding]:
-        bound = [
-            file for file in self.files if file.kind != "sbom" and set(file.destinations) & set(self.hosts.indexes)
-        ]
+    def _metadata(self) -> Iterator[Finding]:
+        """Look at what indexes show of the wheels that are there, or else at what the source states of them."""
+        indexes = set(self.hosts.indexes)
+        bound = [file for file in self._there if file.kind != "sbom" and indexes & set(file.destinations)]
         yield from filechecks.of_descriptions([self.wheelhouse / file.path for file in bound], self.run)
+        builds = {
+            job.variant.build.command for job in self.jobs if indexes & {place.name for place in job.destinations}
+        }
+        if self.source is not None and not bound and any(map(statedmetadata.FRONTENDS.search, builds)):
+            yield from statedmetadata.of_source(self.source, self.run)
+
+    @property
+    def _there(self) -> tuple[File, ...]:
+        return self.files or self.at_hand
 
     def _token(self, name: str, index: Index) -> Iterator[Finding]:
         """Look at the credentials: whether there are any, what they say of themselves, and whether they are let in."""
