@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from wainwright.archive import ArchiveError
-from wainwright.claims import PLATFORM
 from wainwright.diffcli import document
 from wainwright.diffing import compare
 from wainwright.diffrendering import render_text
 from wainwright.errors import Exit, WainwrightError
 from wainwright.failing import Condition, judge, parse_conditions
+from wainwright.pairing import Found, closest, newest
 from wainwright.planning import Job
+from wainwright.release import NIGHTLY, Diff
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.pipeline import Pipeline, say, tell, translated
 from wainwright.sessions.stage import merged
-from wainwright.wheelfile import WheelName, parse_wheel_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ def _failure(pair: Pair, condition: str, message: str) -> WainwrightError:
 
 
 def _pairs(pipeline: Pipeline, selection: Selection) -> Iterator[Pair]:
-    words = pipeline.options.words
+    words = () if _is_tag(pipeline) else pipeline.options.words
     if len(words) > 2:
         raise WainwrightError(
             f"it compares two wheels, and was given {len(words)}", where="options after --", hint="-- OLD [NEW]"
@@ -82,6 +82,16 @@ def _pairs(pipeline: Pipeline, selection: Selection) -> Iterator[Pair]:
                     yield Pair(old=old, new=wheel, conditions=_conditions(job))
 
 
+def _is_tag(pipeline: Pipeline) -> bool:
+    """Whether what stands after `--` is the tag that every session is told, and no wheel."""
+    match pipeline.options.words:
+        case (word,):
+            return word == NIGHTLY or (
+                pipeline.release.project.release_of(word) is not None and not Path(word).exists()
+            )
+    return False
+
+
 def _audited(pipeline: Pipeline, jobs: Iterable[Job]) -> Iterator[tuple[Job, Path]]:
     """Give the audited wheel of each job that has one, as its receipt proves."""
     for job in jobs:
@@ -96,7 +106,7 @@ def _conditions(job: Job) -> tuple[Condition, ...]:
 
 
 def _declared(pipeline: Pipeline, audited: Iterable[tuple[Job, Path]]) -> Iterator[Pair]:
-    """Pair each audited wheel with the newest earlier one that its variant's `against` holds."""
+    """Pair each audited wheel with the earlier one that its variant's `against` leads to."""
     declared = [(job, wheel, job.variant.diff) for job, wheel in audited if job.variant.diff]
     if not declared:
         raise WainwrightError(
@@ -104,21 +114,42 @@ def _declared(pipeline: Pipeline, audited: Iterable[tuple[Job, Path]]) -> Iterat
             code=Exit.NOTHING_SELECTED,
             hint="name an earlier wheel after --, or write [variants.NAME.diff] and run the audit session",
         )
+    released = _released(pipeline, declared)
     compared: dict[str, bool] = {}
+    firsts: dict[str, None] = {}
     for job, wheel, diff in declared:
-        earlier = wheels_at(pipeline.release.root / diff.against)
-        found = newest(closest(wheel, earlier))
-        compared[job.variant.name] = compared.get(job.variant.name, False) or found is not None
-        if found is None:
-            say(f"diff {job.id}: {diff.against} holds no earlier wheel of its kind")
+        found = released.get(job.id) or _at_hand(pipeline, wheel, diff)
+        compared[job.variant.name] = compared.get(job.variant.name, False) or bool(found.wheel or found.is_first)
+        if found.wheel is not None:
+            yield Pair(old=found.wheel, new=wheel, conditions=_conditions(job))
+        elif found.is_first:
+            firsts[found.note] = None
         else:
-            yield Pair(old=found, new=wheel, conditions=_conditions(job))
+            say(f"diff {job.id}: {found.note}")
+    for note in firsts:
+        say(f"diff: {note}")
     for name in (name for name, any_found in compared.items() if not any_found):
         raise WainwrightError(
             f"no wheel of {name} has an earlier one there",
             where=f"variants.{name}.diff.against",
-            hint="it names a wheel, or a folder of wheels, beside release.toml",
+            hint="name another release, or by its path a wheel or a folder of them; a variant that is new has no "
+            "earlier wheel to name before its first release",
         )
+
+
+def _released(pipeline: Pipeline, declared: Iterable[tuple[Job, Path, Diff]]) -> Mapping[str, Found]:
+    """Find the earlier wheels of those jobs whose variant names a release."""
+    named = [each for each in declared if not pipeline.release.project.is_path(each[2].against)]
+    if not named:
+        return {}
+    from wainwright.sessions.earlier import fetched
+
+    return fetched(pipeline, named)
+
+
+def _at_hand(pipeline: Pipeline, wheel: Path, diff: Diff) -> Found:
+    found = newest(closest(wheel, wheels_at(pipeline.release.root / diff.against)))
+    return Found(wheel=found, note="" if found else f"{diff.against} holds no earlier wheel of its kind")
 
 
 def wheels_at(path: Path) -> tuple[Path, ...]:
@@ -127,40 +158,6 @@ def wheels_at(path: Path) -> tuple[Path, ...]:
     if not wheels or not wheels[0].is_file():
         raise ArchiveError("there is no wheel here", where=str(path), hint="build or download the earlier one first")
     return wheels
-
-
-def closest(wheel: Path, others: Iterable[Path]) -> tuple[Path, ...]:
-    """Give those of `others` that stand in for this wheel: same project, Python, ABI, libc and architecture.
-
-    Of these, those with the same local version, then those with the same platform tags, where there are any.
-    """
-    name = parse_wheel_name(wheel.name)
-    known = {other: parse_wheel_name(other.name) for other in others}
-    kin = [other for other in known if _kind(known[other]) == _kind(name)]
-    for trait in (_local, _platforms):
-        kin = [other for other in kin if trait(known[other]) == trait(name)] or kin
-    return tuple(kin)
-
-
-def _kind(name: WheelName) -> tuple[object, ...]:
-    found = filter(None, map(PLATFORM.fullmatch, name.platforms))
-    systems = {(match["libc"] == "musl", match["arch"]) for match in found}
-    return name.project, name.pythons, name.abis, frozenset(systems or name.platforms)
-
-
-def _local(name: WheelName) -> str:
-    return name.public_version.partition("+")[2]
-
-
-def _platforms(name: WheelName) -> frozenset[str]:
-    return frozenset(name.platforms)
-
-
-def newest(wheels: Iterable[Path]) -> Path | None:
-    """Give the wheel of the highest version."""
-    from packaging.version import Version
-
-    return max(wheels, key=lambda path: (Version(parse_wheel_name(path.name).public_version), path.name), default=None)
 
 
 def _unmatched(old: Path, audited: Iterable[Path]) -> WainwrightError:

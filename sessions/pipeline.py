@@ -21,10 +21,10 @@ from typing import Any
 from wainwright.clock import Clock
 from wainwright.errors import Exit, WainwrightError
 from wainwright.manifest import read as read_manifest
-from wainwright.nightly import NIGHTLY, day_of, tonight
+from wainwright.nightly import day_of, tonight
 from wainwright.planning import Job, for_nightly, plan, select
 from wainwright.receipts import Receipts
-from wainwright.release import Release
+from wainwright.release import NIGHTLY, Release
 from wainwright.run import Run, run
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.options import Options

@@ -211,6 +211,24 @@ def test_what_a_destination_is_follows_from_its_repository(tmp_path: Path) -> No
     }
 
 
+@pytest.mark.parametrize(
+    ("tag", "against", "is_path"),
+    [
+        ("v{version}", "latest", False),
+        ("v{version}", "v0.9.1", False),
+        ("v{version}", "./old", True),
+        ("v{version}", "old/demo-1.0-py3-none-any.whl", True),
+        ("{version}", "./old", True),
+        ("demo/v{version}", "demo/v0.9.1", False),
+        ("demo/v{version}", "demo/vold", True),
+    ],
+)
+def test_a_tag_with_a_slash_is_no_path(tmp_path: Path, tag: str, against: str, is_path: bool) -> None:
+    text = RIGHT.replace('source = "."', f'source = "."\ntag = "{tag}"')
+    loaded = _load(tmp_path, f'{text}[variants.full.diff]\nagainst = "{against}"\n')
+    assert loaded.project.is_path(against) is is_path
+
+
 def test_nightlies_go_where_it_is_said(tmp_path: Path) -> None:
     publish = _load(tmp_path, RIGHT + "nightly = true\n").publish
     assert {name: to.nightly for name, to in publish.items()} == {"pypi": False, "page": True}
@@ -302,12 +320,10 @@ def test_the_long_example_has_every_key() -> None:
     assert missing == []
 
 
-def test_the_long_example_loads_but_for_what_comes_later(tmp_path: Path) -> None:
+def test_the_long_example_loads(tmp_path: Path) -> None:
     (tmp_path / "docker").mkdir()
     (tmp_path / "docker" / "centos7-cuda.Dockerfile").touch()
-    later = _refused(tmp_path, EXAMPLE)
-    assert {line.partition(": ")[2] for line in later.details} == set(config.LATER.values())
-    loaded = _load(tmp_path, "".join(line for line in EXAMPLE.splitlines(keepends=True) if "# later" not in line))
+    loaded = _load(tmp_path, EXAMPLE)
     assert list(loaded.variants) == ["full", "llvm"]
     assert loaded.variants["llvm"].local_version == "llvm"
 

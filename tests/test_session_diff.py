@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from native import wheel
 from wainwright.config import load
 from wainwright.errors import Exit, WainwrightError
 from wainwright.receipts import Artifact, Receipt
-from wainwright.sessions.diff import closest, newest, run
+from wainwright.sessions.diff import run
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.options import parse_posargs
 from wainwright.sessions.pipeline import Pipeline
@@ -152,43 +154,21 @@ def test_a_gate_that_compares_nothing_is_not_passed(tmp_path: Path, capsys: pyte
     assert "full-2_27-cp310-x86_64: ./old holds no earlier wheel of its kind" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("against", ["latest", "nightly", "v0.9.1"])
-def test_what_only_a_release_page_has_is_refused(tmp_path: Path, against: str) -> None:
-    with pytest.raises(WainwrightError) as caught:
-        pipeline(tmp_path, toml=RELEASE + DIFF.replace("./old", against))
-    assert "comparing with a wheel of the release page is not built yet" in caught.value.details[0]
+@pytest.mark.parametrize("word", ["v1.1", "nightly"])
+def test_a_tag_is_what_it_is_to_every_session(tmp_path: Path, capsys: pytest.CaptureFixture[str], word: str) -> None:
+    wheel(tmp_path / "old" / name("full", "1.0"), OLD)
+    audited(tmp_path, "full", OLD)
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "demo"\nversion = "1.1"\n')
+    run(pipeline(tmp_path, word), Selection())
+    assert f"{name('full')} -> {name('full', '1.1')}" in capsys.readouterr().out
 
 
-MANY = "manylinux_2_17_x86_64"
-
-
-@pytest.mark.parametrize(
-    ("wanted", "found"),
-    [
-        (f"demo-2.0-cp310-cp310-{MANY}.whl", ["demo-1.0-cp310-cp310-{0}.whl", "demo-1.1-cp310-cp310-{0}.whl"]),
-        (f"demo-2.0+llvm-cp310-cp310-{MANY}.whl", ["demo-1.0+llvm-cp310-cp310-{0}.whl"]),
-        (f"demo-2.0+cuda-cp310-cp310-{MANY}.whl",
-         ["demo-1.0-cp310-cp310-{0}.whl", "demo-1.0+llvm-cp310-cp310-{0}.whl", "demo-1.1-cp310-cp310-{0}.whl"]),
-        ("Demo-2.0-cp310-cp310-manylinux_2_34_x86_64.whl",
-         ["demo-1.0-cp310-cp310-{0}.whl", "demo-1.1-cp310-cp310-{0}.whl",
-          "demo-1.1-cp310-cp310-manylinux_2_28_x86_64.whl"]),
-        ("demo-2.0-cp310-cp310-manylinux_2_28_x86_64.whl", ["demo-1.1-cp310-cp310-manylinux_2_28_x86_64.whl"]),
-        ("demo-2.0-cp310-cp310-manylinux_2_17_aarch64.whl", []),
-        (f"demo-2.0-cp311-cp311-{MANY}.whl", []),
-        (f"demo-2.0-cp310-abi3-{MANY}.whl", []),
-        ("demo-2.0-cp310-cp310-musllinux_1_2_x86_64.whl", []),
-    ],
-)  # fmt: skip
-def test_which_wheel_stands_in_for_which(wanted: str, found: list[str]) -> None:
-    others = [
-        f"demo-1.0-cp310-cp310-{MANY}.whl", f"demo-1.0+llvm-cp310-cp310-{MANY}.whl", f"demo-1.1-cp310-cp310-{MANY}.whl",
-        "demo-1.1-cp310-cp310-manylinux_2_28_x86_64.whl",
-    ]  # fmt: skip
-    chosen = [path.name for path in closest(Path(wanted), map(Path, others))]
-    assert chosen == [each.format(MANY) for each in found]
-
-
-def test_the_newest_is_so_by_version() -> None:
-    names = [Path(f"demo-{version}-py3-none-any.whl") for version in ("0.9", "0.10", "0.10rc1")]
-    assert newest(names) == names[1]
-    assert newest([]) is None
+def test_two_wheels_are_compared_without_what_asks_hosts(tmp_path: Path) -> None:
+    old, new = wheel(tmp_path / name("full"), OLD), wheel(tmp_path / name("full", "1.1"), OLD)
+    (tmp_path / "release.toml").write_text(RELEASE)
+    code = "import sys; from wainwright.__main__ import main; code = main(); print(code, *sys.modules)"
+    words = ["diff", "--", str(old), str(new), "--json"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert not {"requests", "httpx2", "ghapi", "wainwright.earlier"} & set(done.stdout.split())

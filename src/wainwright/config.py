@@ -6,7 +6,7 @@ Every mistake in the file is reported at once, each on a line of its own with it
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -19,14 +19,6 @@ from wainwright.document import Document, Mistake
 from wainwright.errors import WainwrightError
 from wainwright.release import Release
 from wainwright.unpack import unpack
-
-# Keys whose feature is not built. A key is refused with this sentence until its feature is there, and never ignored.
-LATER: Final[Mapping[tuple[str, ...], str]] = {
-    ("variants", "*", "diff", "against"): (
-        "comparing with a wheel of the release page is not built yet; name a wheel here, such as ./old/demo-1.0-….whl, "
-        "or a folder of wheels, such as ./old"
-    ),
-}
 
 EXAMPLE: Final = """a release.toml begins like this:
 
@@ -52,7 +44,6 @@ def load(path: Path) -> Release:
     document = Document(_parse(path, where))
     checks: tuple[Callable[[Document], list[Mistake]], ...] = (
         complaints.of_schema,
-        _later,
         partial(crosschecks.of_document, root=path.parent),
     )
     mistakes: list[Mistake] = []
@@ -89,17 +80,3 @@ def _parse(path: Path, where: str) -> dict[str, Any]:
         raise WainwrightError("this is no TOML: it is not UTF-8", where=f"{where}, line {line}") from None
     except RecursionError:
         raise WainwrightError("it is nested too deeply", where=where) from None
-
-
-def _later(document: Document) -> list[Mistake]:
-    return [
-        Mistake(path, sentence)
-        for pattern, sentence in LATER.items()
-        for path, value in document.at(*pattern)
-        if pattern[-1] != "against" or not _names_wheels(value)
-    ]
-
-
-def _names_wheels(against: str) -> bool:
-    """Tell a path from a tag, `latest` and `nightly`."""
-    return against.endswith(".whl") or "/" in against

@@ -22,6 +22,11 @@ class Finding:
     def of(cls, error: WainwrightError, where: str = "") -> Finding:
         return cls(where=error.where or where, what=error.what, hint=error.hint, details=error.details, code=error.code)
 
+    @property
+    def error(self) -> WainwrightError:
+        """The error that it ends with where nothing else can be looked at."""
+        return WainwrightError(self.what, code=self.code, where=self.where, hint=self.hint, details=self.details)
+
     def __str__(self) -> str:
         lines = [f"{self.where}: {self.what}", *(f"  {line}" for line in self.details)]
         lines += [f"  hint: {line}" for line in self.hint.splitlines()]

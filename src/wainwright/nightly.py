@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Iterable
 from datetime import date
-from typing import Final
 
 from packaging.version import InvalidVersion, Version
 
@@ -21,8 +20,6 @@ from wainwright.gitstate import Tree
 from wainwright.release import Directory, Git, Project
 from wainwright.run import Run
 from wainwright.sources import identify
-
-NIGHTLY: Final = "nightly"  # what stands in place of a tag
 
 
 def day_of(version: str) -> date | None:

@@ -1,4 +1,4 @@
-"""The mistakes in release.toml that show only in its plan: jobs that cannot be built, proven or told apart."""
+"""The mistakes in release.toml that show only in its plan: jobs that cannot be made, proven, compared or told apart."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import sys
 from collections.abc import Iterator
 from typing import Final
 
-from wainwright.complaints import found
+from wainwright.complaints import found, guess
 from wainwright.document import Document, KeyPath, Mistake
 from wainwright.planning import Job, plan
-from wainwright.release import HOST, Destination, Image, Release
+from wainwright.release import HOST, LATEST, NIGHTLY, Destination, Image, Project, Release
 from wainwright.values import Glibc, Python
 
 # The glibc of images that many people build in, by the last part of their reference. PEP 513, 571, 599 for manylinux.
@@ -50,6 +50,7 @@ def of_jobs(document: Document, release: Release) -> list[Mistake]:
         *(mistake for job in jobs for mistake in _never_proven(document, job)),
         *(mistake for job in jobs for mistake in _refused(document, job)),
         *_same_filename(document, jobs),
+        *_nowhere_earlier(document, release),
     ]
 
 
@@ -120,6 +121,34 @@ def _same_filename(document: Document, jobs: tuple[Job, ...]) -> Iterator[Mistak
                 what = f"expected filenames of its own, found those of variant {found(other.variant.name)}"
                 which = f"for glibc {job.glibc} in {found(destination.name)}"
                 yield Mistake(path, f"{what} {which}; give one of the two a local-version or another destination")
+
+
+def _nowhere_earlier(document: Document, release: Release) -> Iterator[Mistake]:
+    """Find comparisons with what is no release, or with one that no destination can have."""
+    for variant in release.variants.values():
+        path: KeyPath = ("variants", variant.name, "diff", "against")
+        against = variant.diff.against if variant.diff else None
+        if against is None or release.project.is_path(against) or not document.is_sound("project", "tag"):
+            continue
+        if against not in {LATEST, NIGHTLY} and release.project.release_of(against) is None:
+            yield Mistake(path, _no_release(against, release.project))
+        elif not document.is_sound("publish") or not document.is_sound("variants", variant.name, "publish"):
+            continue
+        elif not variant.publish:
+            what = f"expected a variant that is published, where {found(against)} can be looked for"
+            yield Mistake(path, f'{what}; add publish = ["NAME"] to it, or name a path here, such as "./old"')
+        elif against == NIGHTLY and not any(release.publish[name].nightly for name in variant.publish):
+            what = f"expected a destination that takes nightlies, found {', '.join(variant.publish)}"
+            yield Mistake(path, f"{what}; say nightly = true there, or name another release here")
+
+
+def _no_release(against: str, project: Project) -> str:
+    tag = project.tag.replace("{version}", against)
+    tag = tag if project.release_of(tag) else project.tag.replace("{version}", "1.0")
+    meant = guess(against, (LATEST, NIGHTLY, tag))
+    advice = f"did you mean {found(meant)}?" if meant else "a path has a slash or ends with .whl"
+    words = f'"{LATEST}", "{NIGHTLY}", a tag such as {found(tag)} or a path'
+    return f"expected {words}, found {found(against)}; {advice}"
 
 
 def _is_same(one: Image, other: Image) -> bool:

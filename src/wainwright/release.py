@@ -7,14 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from wainwright.terms import Pattern
 from wainwright.values import Glibc, Python
 
+if TYPE_CHECKING:
+    from packaging.version import Version
+
 NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
 DEFAULT_COMMAND: Final = "{python} -m pip wheel --no-deps --wheel-dir {out} {source}"
 HOST: Final = "host"
+LATEST: Final = "latest"  # in diff.against: the newest release before this one
+NIGHTLY: Final = "nightly"  # there the newest nightly; after `--` it stands in place of a tag
 PUBLIC: Final = frozenset({"pypi", "testpypi"})  # the indexes that twine knows by name without any ~/.pypirc
 
 
@@ -65,6 +70,22 @@ class Project:
         before, _, after = self.tag.partition("{version}")
         match = re.fullmatch(f"{re.escape(before)}(.+){re.escape(after)}", tag)
         return match[1] if match else None
+
+    def release_of(self, tag: str) -> Version | None:
+        """Give the version of the release that a tag is for, None for a tag that spells none (PEP 440)."""
+        spelled = self.version_of(tag)
+        if spelled is None:
+            return None
+        from packaging.version import InvalidVersion, Version
+
+        try:
+            return Version(spelled)
+        except InvalidVersion:
+            return None
+
+    def is_path(self, against: str) -> bool:
+        """Tell the path of a wheel or of a folder in `diff.against` from `latest`, `nightly` and a tag."""
+        return (against.endswith(".whl") or "/" in against) and self.release_of(against) is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +199,10 @@ class Smoke:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diff:
-    """What a wheel is compared with, and which differences fail it."""
+    """What a wheel is compared with, and which differences fail it.
+
+    `against` is LATEST, NIGHTLY, a tag, or a path from the folder of release.toml.
+    """
 
     against: str
     fail_on: tuple[str, ...] = ()
