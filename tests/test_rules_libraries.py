@@ -88,6 +88,36 @@ def test_what_a_variant_forbids(tmp_path: Path, member: str) -> None:
     assert "it is 3 MB" in found.message
 
 
+@pytest.mark.parametrize(
+    ("variant", "inside", "hint"),
+    [
+        ("", "libdep-0123abcd.so.1.0.0", "leave it to the user's machine: repair it again with --exclude libdep.so.1"),
+        (
+            "full",
+            "libdep-0123abcd.so.1.0.0",
+            'leave it to the user\'s machine: variants.full.libraries.exclude = ["libdep.so.1"]',
+        ),
+        ("full", DEP, "have the build leave it out; should it be missed then, leave it to the user's machine: "),
+    ],
+)
+def test_the_hint_on_a_forbidden_library_names_what_the_reader_can_change(
+    tmp_path: Path, variant: str, inside: str, hint: str
+) -> None:
+    terms = Terms(variant=variant, forbid=patterns("libdep*"))
+    libraries = [outside("/usr/lib64/libdep.so.1", real_path="/usr/lib64/libdep.so.1.0.0")]
+    members = {f"demo.libs/{inside}": extension(soname=inside)}
+    found = only(judged(tmp_path, members, terms=terms, libraries=libraries).violations, "forbidden-library")
+    assert found.library == DEP
+    assert found.message.startswith(f"{DEP} must not travel inside")
+    assert (found.hint or "").startswith(hint)
+
+
+def test_the_hint_on_a_missing_library_names_keys_or_options(tmp_path: Path) -> None:
+    for variant, words in (("", "with --exclude"), ("full", "variants.full.libraries.exclude")):
+        verdict = judged(tmp_path, {"demo/a.so": extension(needed=(DEP,))}, terms=Terms(variant=variant))
+        assert words in (only(verdict.violations, "missing-library").hint or "")
+
+
 def test_identical_copies_are_a_warning(tmp_path: Path) -> None:
     members = {f"demo/{folder}/libdep.so.1": dep() for folder in "abc"} | {"demo/libother.so": extension()}
     verdict = judged(tmp_path, members)

@@ -72,6 +72,14 @@ def test_near_misses_name_what_was_meant() -> None:
     assert Pattern("/usr/lib/libgomp.so.1").near_misses([CUDART, GOMP]) == ("/usr/lib64/libgomp.so.1.0.0",)
     assert Pattern("libwholly-else.so.9").near_misses([CUDART, GOMP]) == ()
     assert Pattern("libgomp.so").near_misses([GOMP, GOMP]) == ("libgomp.so.1",)
+    assert Pattern("/opt/*/libcudart.so").near_misses([CUDART, GOMP]) == (CUDART.real_path,)
+
+
+@pytest.mark.parametrize("text", ["libdep.so.1", "libm.so.6", "libgcc_s.so.1", "*", "/usr/lib/libdep.so.1", "lib*"])
+def test_what_is_like_every_other_library_was_not_meant(text: str) -> None:
+    system = ("libc.so.6", "libdl.so.2", "libpthread.so.0", "libgomp.so.1", "libstdc++.so.6")
+    paths = [Outside(name=one, soname=one, path="", real_path=f"/usr/lib/{one}", copy=Path(one)) for one in system]
+    assert Pattern(text).near_misses(paths) == ()
 
 
 def test_empty_terms_add_nothing() -> None:

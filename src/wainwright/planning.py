@@ -151,6 +151,7 @@ def terms_of(release: Release, variant: Variant) -> Terms:
     """Give what a variant and its backends add to the policy in an audit."""
     libraries = libraries_of(release, variant)
     return Terms(
+        variant=variant.name,
         exclude=libraries.exclude,
         exclude_optional=libraries.exclude_optional,
         bundle=libraries.bundle,

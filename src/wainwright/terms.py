@@ -60,6 +60,7 @@ RULES: Final = frozenset(
         "wheel-contents",
     }
 )
+CLOSE: Final = 0.65  # by difflib's measure: libdap is near to libdep, and libdl is not
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,21 +126,27 @@ class Pattern:
         """Give what the writer may have meant when nothing matched: `libdep.so` is near to `libdep.so.1`."""
         import difflib  # wanted only when something is wrong
 
-        seen = {lib.real_path if self.is_path else (lib.soname or lib.name): None for lib in libraries}
-        stem = _stem(posixpath.basename(self.text.rstrip("/*")))
-        same = [name for name in seen if stem and _stem(posixpath.basename(name)) == stem]
-        close = difflib.get_close_matches(self.text, list(seen), n=limit, cutoff=0.6)
-        return tuple(dict.fromkeys((*same, *close)))[:limit]
+        stems: dict[str, list[str]] = {}
+        for name in dict.fromkeys(lib.real_path if self.is_path else (lib.soname or lib.name) for lib in libraries):
+            stems.setdefault(_stem(name), []).append(name)
+        wanted = _stem(self.text.rstrip("/*"))
+        close = difflib.get_close_matches(wanted, list(stems), n=limit, cutoff=CLOSE)
+        return tuple(name for stem in close for name in stems[stem])[:limit]
 
 
 def _stem(name: str) -> str:
-    return name.split(".so", 1)[0].rstrip("*?").lower()
+    """Give what tells a library from others: the `lib` and the `.so.1` that all share make nothing alike."""
+    return posixpath.basename(name).split(".so", 1)[0].rstrip("*?").lower().removeprefix("lib")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """The terms of one job's audit; the empty ones add nothing to the policy. `max_size` in bytes."""
+    """The terms of one job's audit; the empty ones add nothing to the policy. `max_size` in bytes.
 
+    `variant` is the one of release.toml that says so, empty for a wheel at hand.
+    """
+
+    variant: str = ""
     exclude: tuple[Pattern, ...] = ()
     exclude_optional: tuple[Pattern, ...] = ()
     bundle: tuple[Pattern, ...] = ()

@@ -16,7 +16,6 @@ from wainwright.terms import Pattern
 from wainwright.verdict import Finding
 
 MOST_NAMED: Final = 12
-MISSING_HINT: Final = "repair the wheel, or leave the library to the user's machine with --exclude"
 LIBPYTHON_HINT: Final = "extension modules do not link against libpython: the interpreter has its symbols"
 PRIVATE: Final = "GLIBC_PRIVATE"
 
@@ -135,9 +134,16 @@ def missing_library(case: Case) -> Iterator[Finding]:
             library=library,
             message=f"{library} is neither inside nor part of {tags or case.claims[0].tag}; "
             f"needed by {', '.join(who[:MOST_NAMED])}{' …' if len(who) > MOST_NAMED else ''}",
-            hint=LIBPYTHON_HINT if library.startswith("libpython") else MISSING_HINT,
+            hint=LIBPYTHON_HINT if library.startswith("libpython") else _missing_hint(case),
         )
     yield from _other_libc(case)
+
+
+def _missing_hint(case: Case) -> str:
+    if case.terms.variant:
+        keys = f"variants.{case.terms.variant}"
+        return f'{keys}.audit.mode = "repair" grafts it, {keys}.libraries.exclude leaves it to the user\'s machine'
+    return "repair the wheel, or leave the library to the user's machine with --exclude"
 
 
 def _other_libc(case: Case) -> Iterator[Finding]:
@@ -193,12 +199,27 @@ def forbidden_library(case: Case) -> Iterator[Finding]:
         if pattern is None and not any(map(DRIVERS.fullmatch, names)):
             continue
         reason = pattern.reason if pattern is not None and pattern.reason else ""
+        library = _original_soname(case, names, plain_name(elf.soname or base))
         yield Finding(
-            rule="forbidden-library", member=member.name, library=elf.soname or base,
-            message=f"{plain_name(base)} must not travel inside: "
+            rule="forbidden-library", member=member.name, library=library,
+            message=f"{library} must not travel inside: "
             + (reason or (f"{pattern.text} is forbidden here" if pattern else "it belongs to the machine's driver")),
-            hint=f"leave it to the user's machine: --exclude {elf.soname or base}",
+            hint=_forbidden_hint(case, library, is_grafted=plain_name(base) != base),
         )  # fmt: skip
+
+
+def _original_soname(case: Case, names: set[str], default: str) -> str:
+    """Give the soname that a library had before it was grafted: a graft calls libx.so.1 libx-0a1b2c3d.so.1.0.0."""
+    of = (each for each in case.outside if names & {each.soname, each.name, posixpath.basename(each.real_path)})
+    return next((each.soname for each in of), default)
+
+
+def _forbidden_hint(case: Case, library: str, *, is_grafted: bool) -> str:
+    exclude = f"repair it again with --exclude {library}"
+    if case.terms.variant:
+        exclude = f'variants.{case.terms.variant}.libraries.exclude = ["{library}"]'
+    hint = f"leave it to the user's machine: {exclude}"
+    return hint if is_grafted else f"have the build leave it out; should it be missed then, {hint}"
 
 
 def _first(patterns: tuple[Pattern, ...], names: set[str], member: str) -> Pattern | None:
