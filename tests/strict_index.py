@@ -55,6 +55,7 @@ class StrictIndex:
         self.habits = habits
         self.lock = threading.RLock()
         self.files: dict[str, bytes] = {}
+        self.yanked: set[str] = set()
         self.stored: Counter[tuple[str, str]] = Counter()  # name and sha256 of whatever was taken
         self.violations: list[str] = []
         self.log: list[tuple[str, str, int]] = []
@@ -125,12 +126,13 @@ class StrictIndex:
         digests = {name: hashlib.sha256(content).hexdigest() for name, content in shown.items()}
         if self.habits.html:
             marks = {name: f"#sha256={digest}" if self.habits.digests else "" for name, digest in digests.items()}
-            links = (f'<a href="/files/{name}{marks[name]}">{name}</a>' for name in shown)
+            taken_back = {name: ' data-yanked=""' if name in self.yanked else "" for name in shown}
+            links = (f'<a href="/files/{name}{marks[name]}"{taken_back[name]}>{name}</a>' for name in shown)
             return Answer(
                 200, f"<!DOCTYPE html><html><body>{''.join(links)}</body></html>".encode(), _kind("text/html")
             )
         files = [
-            {"filename": name, "url": f"/files/{name}", "size": len(shown[name])}
+            {"filename": name, "url": f"/files/{name}", "size": len(shown[name]), "yanked": name in self.yanked}
             | {"hashes": {"sha256": digest} if self.habits.digests else {}}
             for name, digest in digests.items()
         ]
