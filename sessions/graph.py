@@ -94,7 +94,7 @@ def expand(release: Release) -> tuple[Task, ...]:
             doc="Ask each image's loader about each audited wheel: a table.",
             requires=("audit",),
         ),
-        Task(name="diff", stage="diff", doc="Say what changed between two wheels: -- OLD [NEW]."),
+        Task(name="diff", stage="diff", doc="Say what changed since an earlier wheel: -- [OLD [NEW]]."),
     ]
     tasks += [
         Task(
