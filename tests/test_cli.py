@@ -16,8 +16,9 @@ NEW = extension(needs={"libc.so.6": ["GLIBC_2.34"]}, symbols={"dlopen": (False, 
 GOOD = extension()
 
 
-def wheel(folder: Path, member: bytes = GOOD, name: str = OLD, old: bytes = GOOD) -> str:
-    return str(native.wheel(folder / name, {"demo/mod.so": member, "demo/old.so": old}))
+def wheel(folder: Path, member: bytes = GOOD, name: str = OLD, **others: bytes) -> str:
+    members = {"demo/mod.so": member} | {f"demo/{other}.so": data for other, data in others.items()}
+    return str(native.wheel(folder / name, members))
 
 
 def test_exit_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,7 +93,9 @@ def test_bad_arguments_are_one_error(arguments: list[str], said: str) -> None:
 def test_the_report_names_what_sets_the_floor_and_what_is_above_the_claim(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    main(["audit", wheel(tmp_path, NEW, old=extension(needs={"libc.so.6": ["GLIBC_2.14", "GLIBC_2.17"]}))])
+    old = extension(needs={"libc.so.6": ["GLIBC_2.7", "GLIBC_2.14", "GLIBC_2.17"]})
+    older = extension(needs={"libc.so.6": ["GLIBC_2.7"]})
+    main(["audit", wheel(tmp_path, NEW, old=old, older=older)])
     assert (
         capsys.readouterr().out
         == f"""\
@@ -109,10 +112,10 @@ def test_the_report_names_what_sets_the_floor_and_what_is_above_the_claim(
   lower tags
     below manylinux_2_34_x86_64
       GLIBC_2.34 of libc.so.6 (dlopen): demo/mod.so
-    below manylinux_2_17_x86_64
-      GLIBC_2.17 of libc.so.6: demo/old.so
-    below manylinux_2_14_x86_64
-      GLIBC_2.14 of libc.so.6: demo/old.so
+    below manylinux_2_17_x86_64, and below 2_14
+      GLIBC_2.17 to GLIBC_2.14 of libc.so.6: demo/old.so
+    below manylinux_2_7_x86_64
+      GLIBC_2.7 of libc.so.6: demo/old.so, demo/older.so
   violations
     symbol-version: 1 need above the claim, as listed
   falls short: 1 violation; the lowest tag that fits its symbols is manylinux_2_34_x86_64

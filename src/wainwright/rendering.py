@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from textwrap import wrap
 
 from wainwright.counting import counted
+from wainwright.values import Glibc
 from wainwright.verdict import Finding, Need, Verdict
 
 WIDTH = 110
@@ -50,13 +52,17 @@ def _measured(verdict: Verdict) -> Iterator[str]:
         yield f"    set by  {need}"
 
 
-def _members(needs: Iterable[Need]) -> Iterator[str]:
-    """Group needs by library and namespace: a line for the highest version of each, with the members that need it."""
+def _members(needs: Iterable[Need], *, spans: bool = False) -> Iterator[str]:
+    """Group needs by library and namespace: a line for each with the members that need it.
+
+    Of several versions the highest is named, with `spans` the lowest as well.
+    """
     grouped: dict[tuple[str, str], list[Need]] = {}
     for need in needs:
         grouped.setdefault((need.library, need.version.partition("_")[0]), []).append(need)
     for (library, _), group in grouped.items():
-        version = max((need.version for need in group), key=_numbers)
+        versions = sorted({need.version for need in group}, key=_numbers)
+        version = f"{versions[-1]} to {versions[0]}" if spans and len(versions) > 1 else versions[-1]
         symbols = sorted({symbol for need in group for symbol in need.symbols})
         members = _some(sorted({need.member for need in group}), MOST_MEMBERS)
         yield f"{version} of {library}{_of(symbols)}: {members}"
@@ -107,16 +113,42 @@ def _patterns(verdict: Verdict) -> Iterator[str]:
 
 def _ladder(verdict: Verdict) -> Iterator[str]:
     """Say what stands between the wheel and each lower tag, from the measured one down."""
-    for name in verdict.libraries.missing:
-        yield f"any tag: {name} is missing"
+    missing = verdict.libraries.missing
+    if missing:
+        yield (
+            f"any tag: {missing[0]} is missing"
+            if len(missing) == 1
+            else f"any tag: {len(missing)} libraries are missing"
+        )
     unmet = [need for need in verdict.needs if need.glibc is None]
     for line in _members(unmet):
         yield f"any tag: {line}"
-    floors = sorted({need.glibc for need in verdict.needs if need.glibc is not None}, reverse=True)
-    for floor in floors:
-        yield f"below manylinux_{floor.slug}_{verdict.arch}"
-        for line in _members(need for need in verdict.needs if need.glibc == floor):
+    for floors, needs in _rungs(verdict.needs):
+        first, *more = (floor.slug for floor in floors)
+        yield f"below manylinux_{first}_{verdict.arch}" + (f", and below {', '.join(more)}" if more else "")
+        for line in _members(needs, spans=len(floors) > 1):
             yield f"  {line}"
+
+
+def _rungs(needs: Iterable[Need]) -> Iterator[tuple[list[Glibc], list[Need]]]:
+    """Give each floor with what needs it; neighbours whose obstacles are of the same members are one rung.
+
+    Where symbols are named a rung stays alone: they are what somebody is going to look for.
+    """
+    by_floor: dict[Glibc, list[Need]] = {}
+    for need in needs:
+        if need.glibc is not None:
+            by_floor.setdefault(need.glibc, []).append(need)
+    floors = sorted(by_floor, reverse=True)
+    for _, group in groupby(floors, key=lambda floor: _obstacles(floor, by_floor[floor])):
+        same = list(group)
+        yield same, [need for floor in same for need in by_floor[floor]]
+
+
+def _obstacles(floor: Glibc, needs: Iterable[Need]) -> object:
+    if any(need.symbols for need in needs):
+        return floor
+    return frozenset((need.member, need.library, need.version.partition("_")[0]) for need in needs)
 
 
 def _findings(findings: tuple[Finding, ...]) -> Iterator[str]:
