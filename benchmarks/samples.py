@@ -101,7 +101,7 @@ def make_needy(wheel: Path, target: Path, dependency: Path) -> Path:
         members: list[Copied | Written] = [
             Written(name=record, data=write_record(rows), like=entry)
             if entry.name == record
-            else Copied(archive=archive, entry=entry)
+            else Copied(archive=archive, entries=(entry,))
             for entry in archive.entries
         ]
         write_archive(target, [Written(name=member, data=code), *members])

@@ -61,7 +61,7 @@ def strictly(path: Path) -> dict[str, bytes]:
 def test_a_plain_copy_is_the_same_file(tmp_path: Path) -> None:
     source = sample(tmp_path / "a.zip")
     with Archive.open(source) as opened:
-        members = [Copied(archive=opened, entry=entry) for entry in opened.entries]
+        members = [Copied(archive=opened, entries=opened.entries)]
         write_archive(tmp_path / "b.zip", members, comment=opened.comment)
     assert (tmp_path / "b.zip").read_bytes() == source.read_bytes()
 
@@ -80,10 +80,10 @@ def test_members_replaced_renamed_removed_added(tmp_path: Path, kernel: bool, mo
         write_archive(
             target,
             [
-                Copied(archive=opened, entry=wide, name="renämed"),
+                Copied(archive=opened, entries=[wide], rename=lambda _: "renämed"),
                 Written(name="folder/run", data=b"new", like=run),
-                Copied(archive=opened, entry=folder),
-                Copied(archive=opened, entry=plain),
+                Copied(archive=opened, entries=[folder]),
+                Copied(archive=opened, entries=[plain]),
                 Written(name="added", data=b"x" * 1000),
             ],
         )
@@ -105,7 +105,7 @@ def test_members_replaced_renamed_removed_added(tmp_path: Path, kernel: bool, mo
 
 def test_another_reader_agrees(tmp_path: Path) -> None:
     with Archive.open(sample(tmp_path / "a.zip")) as opened:
-        members = [Copied(archive=opened, entry=entry, name=f"moved/{entry.name}") for entry in opened.entries]
+        members = [Copied(archive=opened, entries=opened.entries, rename=lambda name: f"moved/{name}")]
         write_archive(tmp_path / "b.zip", members)
     reader = ["unzip", "-tqq"] if shutil.which("unzip") else [sys.executable, "-m", "zipfile", "-t"]
     done = subprocess.run([*reader, tmp_path / "b.zip"], capture_output=True, text=True, check=False)
@@ -118,9 +118,9 @@ def test_members_of_two_archives_with_data_descriptors(tmp_path: Path) -> None:
     with Archive.open(tmp_path / "a.zip") as one, Archive.open(tmp_path / "b.zip") as two:
         first, second = one.entries
         members = [
-            Copied(archive=two, entry=two.entries[0]),
-            Copied(archive=one, entry=second, name="renamed"),
-            Copied(archive=one, entry=first),
+            Copied(archive=two, entries=[two.entries[0]]),
+            Copied(archive=one, entries=[second], rename=lambda _: "renamed"),
+            Copied(archive=one, entries=[first]),
         ]
         write_archive(tmp_path / "c.zip", members)
     assert strictly(tmp_path / "c.zip") == {"c": b"3", "renamed": b"2", "a": b"1" * 100}
@@ -156,7 +156,7 @@ def test_the_same_input_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest
 def test_an_unsound_member_is_not_copied(tmp_path: Path, part: Part) -> None:
     (tmp_path / "a.zip").write_bytes(archive(Part(name=b"good"), part))
     with Archive.open(tmp_path / "a.zip") as opened, pytest.raises(MemberError, match="cannot be copied"):
-        write_archive(tmp_path / "b.zip", [Copied(archive=opened, entry=opened.entries[1])])
+        write_archive(tmp_path / "b.zip", [Copied(archive=opened, entries=[opened.entries[1]])])
     assert [path.name for path in tmp_path.iterdir()] == ["a.zip"]
 
 
@@ -169,7 +169,7 @@ def test_what_an_encrypted_or_foreign_member_holds_is_none_of_our_business(tmp_p
     parts = (Part(name=b"secret", flags=1), Part(name=b"link", external=0o120777 << 16), Part(name=b"lzma", method=14))
     (tmp_path / "a.zip").write_bytes(archive(*parts))
     with Archive.open(tmp_path / "a.zip") as opened:
-        write_archive(tmp_path / "b.zip", [Copied(archive=opened, entry=entry) for entry in opened.entries])
+        write_archive(tmp_path / "b.zip", [Copied(archive=opened, entries=opened.entries)])
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
 
 
@@ -195,7 +195,7 @@ def test_a_source_that_shrinks_while_it_is_copied(tmp_path: Path) -> None:
     with Archive.open(source) as opened:
         os.truncate(source, 50)
         with pytest.raises(WainwrightError, match="shorter"):
-            write_archive(tmp_path / "b.zip", [Copied(archive=opened, entry=entry) for entry in opened.entries])
+            write_archive(tmp_path / "b.zip", [Copied(archive=opened, entries=opened.entries)])
     assert [path.name for path in tmp_path.iterdir()] == ["a.zip"]
 
 
@@ -259,10 +259,9 @@ def test_any_members_in_any_order(tmp_path: Path, members: dict[str, bytes], ran
     with Archive.open(tmp_path / "a.zip") as opened:
         entries = list(opened.entries)
         random.shuffle(entries)  # type: ignore[attr-defined]
-        new = [Copied(archive=opened, entry=e, name=e.name * (1 + e.index % 2)) for e in entries]
-        names = [member.target for member in new]
-        if len(set(names)) < len(names):
+        renames = {entry.name: entry.name * (1 + entry.order % 2) for entry in entries}
+        if len(set(renames.values())) < len(renames):
             return
-        write_archive(tmp_path / "b.zip", new)
-    assert strictly(tmp_path / "b.zip") == {e.name * (1 + e.index % 2): members[e.name] for e in entries}
+        write_archive(tmp_path / "b.zip", [Copied(archive=opened, entries=entries, rename=renames.__getitem__)])
+    assert strictly(tmp_path / "b.zip") == {renames[name]: data for name, data in members.items()}
     assert zipfile.ZipFile(tmp_path / "b.zip").testzip() is None

@@ -114,7 +114,7 @@ class Archive:
         budget = limits.budget(self.size)
         over = _beyond(entries, budget)
         problems += [Problem(kind="broken", member=e.name, message=_too_large(e, budget)) for e in over]
-        self._over: Final = frozenset(entry.index for entry in over)
+        self._over: Final = frozenset(entry.order for entry in over)
         self._budget: Final = budget
         self.comment: Final = directory.comment
         self.entries: Final = entries
@@ -202,7 +202,7 @@ class Archive:
 
     def inflate(self, entry: Entry) -> Iterator[bytes]:
         """Give a member's bytes in blocks, size and CRC checked at the end; raises MemberError."""
-        if entry.index in self._over:
+        if entry.order in self._over:
             raise MemberError(entry.name, _too_large(entry, self._budget))
         crc32 = _inflater().crc32
         size = crc = 0

@@ -131,8 +131,10 @@ def _slim(
     for name, entry in kept.items():
         data = needy.get(name, b"")
         blind = _without_strays(data, folder / "patched", run) if data else data
-        same = blind == data
-        members.append(Copied(archive=archive, entry=entry) if same else Written(name=name, data=blind, like=entry))
+        if blind == data:
+            members.append(Copied(archive=archive, entries=(entry,)))
+        else:
+            members.append(Written(name=name, data=blind, like=entry))
     slim = folder / archive.path.name
     write_archive(slim, [*members, record])
     return slim, frozenset(others)
@@ -283,7 +285,7 @@ def _merge(archive: Archive, changes: Mapping[str, tuple[bytes, int]], grafts: S
         elif entry.name in written:
             members.append(Written(name=entry.name, data=written[entry.name], like=entry, level=6))
         else:
-            members.append(Copied(archive=archive, entry=entry))
+            members.append(Copied(archive=archive, entries=(entry,)))
     write_archive(target, members)
 
 

@@ -94,9 +94,9 @@ def inspect(
 
     found: dict[int, Member] = {}
     with ThreadPoolExecutor(count) as pool:
-        for batch in pool.map(lambda batch: [(entry.index, one(entry)) for entry in batch], _batches(entries)):
+        for batch in pool.map(lambda batch: [(entry.order, one(entry)) for entry in batch], _batches(entries)):
             found.update(batch)
-    members = tuple(found[entry.index] for entry in entries)
+    members = tuple(found[entry.order] for entry in entries)
     by_name = {member.name: member for member in members}
     elves = [(member, member.elf) for member in members if member.elf is not None]
     objects = tuple((member, elf) for member, elf in elves if elf.kind in {ET_EXEC, ET_DYN} and not elf.debug)
@@ -142,18 +142,18 @@ def _read(archive: Archive, entry: Entry, algorithm: str, interest: Interest) ->
         if first and looks_like_elf(first[0]):
             look = _Look(archive, entry, windows if windows is not None else read.data or b"")
             elf = look.at(read_elf)
-            wanted = interest(elf, entry.index)
+            wanted = interest(elf, entry.order)
             symbols = look.at(lambda data: _symbols(data, elf, wanted))
             extension = look.at(lambda data: is_extension(data, elf, entry.name))
     except MemberError as error:
         return Member(
-            name=entry.name, order=entry.index, size=entry.size, algorithm=algorithm, digest=b"", problem=error.what
+            name=entry.name, order=entry.order, size=entry.size, algorithm=algorithm, digest=b"", problem=error.what
         )
     except ElfError as error:
         problem = str(error)
     return Member(
         name=entry.name,
-        order=entry.index,
+        order=entry.order,
         size=entry.size,
         algorithm=algorithm,
         digest=read.hash,

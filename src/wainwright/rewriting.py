@@ -11,7 +11,7 @@ import errno
 import os
 import time
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,15 +39,11 @@ MSDOS_EPOCH: Final = (0, 1 << 5 | 1)  # 1980-01-01 00:00
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copied:
-    """A member of an open archive, its compressed bytes as they are; under a new name when one is given."""
+    """Members of an open archive in this order, their compressed bytes as they are; `rename` gives them new names."""
 
     archive: Archive
-    entry: Entry
-    name: str = ""
-
-    @property
-    def target(self) -> str:
-        return self.name or self.entry.name
+    entries: Sequence[Entry]
+    rename: Callable[[str], str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +55,6 @@ class Written:
     like: Entry | None = None
     mode: int = 0o100644
     level: int = 6
-
-    @property
-    def target(self) -> str:
-        return self.name
 
 
 def write_archive(target: Path, members: Iterable[Copied | Written], *, comment: bytes = b"") -> None:
@@ -109,34 +101,39 @@ class _Layout:
     at: int = 0
     unsound: dict[Archive, dict[str | None, str]] = field(default_factory=dict)
 
+    def copy(self, member: Copied) -> None:
+        archive, rename = member.archive, member.rename
+        if archive not in self.unsound:
+            self.unsound[archive] = {p.member: p.message for p in archive.problems if p.kind in UNSOUND}
+        unsound = self.unsound[archive]
+        for entry in member.entries:
+            if entry.name in unsound or not entry.end:
+                why = unsound.get(entry.name, "its data are not to be found")
+                raise MemberError(entry.name, f"it cannot be copied: {why}")
+            name = rename(entry.name) if rename else entry.name
+            self._take(name)
+            if name == entry.name:
+                self.records.append(copied_record(entry, None, self.at))
+                self._run(archive, entry.start, entry.end)
+            else:
+                self.records.append(copied_record(entry, name, self.at))
+                header = renamed_header(archive.pread(entry.start, entry.data - entry.start), name)
+                self.pieces.append(header)
+                self.at += len(header)
+                self._run(archive, entry.data, entry.end)
+
     def _take(self, name: str) -> None:
         if name in self.names:
             raise MemberError(name, "two members would have this name", kind="duplicate")
         self.names.add(name)
 
-    def copy(self, member: Copied) -> None:
-        archive, entry = member.archive, member.entry
-        if archive not in self.unsound:
-            self.unsound[archive] = {p.member: p.message for p in archive.problems if p.kind in UNSOUND}
-        fault = self.unsound[archive].get(entry.name)
-        if fault or not entry.end:
-            raise MemberError(entry.name, f"it cannot be copied: {fault or 'its data are not to be found'}")
-        target = member.target
-        name = None if target == entry.name else target
-        self._take(target)
-        self.records.append(copied_record(entry, name, self.at))
-        start = entry.start
-        if name is not None:
-            header = renamed_header(archive.pread(entry.start, entry.data - entry.start), name)
-            self.pieces.append(header)
-            self.at += len(header)
-            start = entry.data
+    def _run(self, archive: Archive, start: int, end: int) -> None:
         last = self.pieces[-1] if self.pieces else None
-        if isinstance(last, _Run) and last.archive is archive and last.end == start:
-            last.end = entry.end
+        if isinstance(last, _Run) and last.end == start and last.archive is archive:
+            last.end = end
         else:
-            self.pieces.append(_Run(archive, start, entry.end))
-        self.at += entry.end - start
+            self.pieces.append(_Run(archive, start, end))
+        self.at += end - start
 
     def write(self, member: Written, stamp: tuple[int, int] | None) -> None:
         self._take(member.name)

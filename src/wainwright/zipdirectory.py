@@ -8,8 +8,8 @@ from __future__ import annotations
 import stat
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Final, Literal
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
 
 from wainwright.errors import Exit, WainwrightError
 
@@ -63,16 +63,16 @@ class Problem:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """A member as the directory describes it, and where it lies in the file.
+class Entry(NamedTuple):
+    """A member as the directory describes it, and where it lies in the file; a tuple, since wheels hold thousands.
 
-    `start` and `end` are file offsets: of the local header, and behind the last byte that belongs to the member (its
-    data descriptor included); `data` is where its compressed bytes begin. All three are 0 when the local header could
-    not be read, and `fault` then says why, as it does for whatever else makes the member unreadable.
+    `order` is its place in the directory. `start` and `end` are file offsets: of the local header, and behind the last
+    byte that belongs to the member (its data descriptor included); `data` is where its compressed bytes begin. All three
+    are 0 when the local header could not be read, and `fault` then says why, as it does for whatever else makes the
+    member unreadable.
     """
 
-    index: int
+    order: int
     name: str
     method: int
     crc: int
@@ -83,7 +83,7 @@ class Entry:
     data: int
     end: int
     fault: Problem | None
-    header: bytes = field(repr=False)  # the directory's record: fixed part, name, extra fields, comment
+    header: bytes  # the directory's record: fixed part, name, extra fields, comment
 
     @property
     def mode(self) -> int:

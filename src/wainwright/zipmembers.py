@@ -85,10 +85,11 @@ def _member(
         if end > directory.start:
             raise ValueError("its data reach into the directory")  # noqa: TRY301
         fault = _unreadable(flags, method, compressed, size)
-        # From version to name length both headers have the same fields in the same order. The last two conditions ask
+        # From version to name length both headers have the same fields in the same order. The last conditions ask
         # whether there are extra fields that matter: ZIP64 goes with full sizes, "up" is the number of a Unicode path.
-        alike = header[4:28] == record[6:30] and header[LOCAL.size : LOCAL.size + named] == raw and not flags & 8
-        if not alike or size >= FULL or compressed >= FULL or b"up" in header[LOCAL.size + named :] or b"up" in fields:
+        alike = not flags & 8 and header.startswith(record[6:30], 4) and header.startswith(raw, LOCAL.size)
+        plain = size < FULL and compressed < FULL and b"up" not in header[LOCAL.size + named : head] + fields
+        if not (alike and plain and head <= len(header)):
             header = read(start, head)
             true = (crc, size, compressed)
             differ = _compare(header, name, flags, method, true) + _unicode_path(fields, raw, name)
@@ -100,10 +101,7 @@ def _member(
         start = data = end = 0
         fault = ("broken", str(error))
     problem = Problem(kind=fault[0], member=name, message=fault[1]) if fault else None
-    entry = Entry(
-        index=index, name=name, method=method, crc=crc, compressed=compressed, size=size, external=external,
-        start=start, data=data, end=end, fault=problem, header=record,
-    )  # fmt: skip
+    entry = Entry(index, name, method, crc, compressed, size, external, start, data, end, problem, record)
     return entry, differ
 
 

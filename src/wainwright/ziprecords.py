@@ -8,6 +8,7 @@ from typing import Final
 
 from wainwright.zipdirectory import CENTRAL, END, END64, FULL, LOCAL, LOCATOR, UNICODE_PATH, ZIP64, Entry
 
+FULLS: Final = FULL.to_bytes(4, "little")
 UTF8: Final = 0x800  # 4.4.4 bit 11
 UNIX: Final = 3 << 8  # 4.4.2: external attributes hold a Unix mode
 DEFLATE_VERSION: Final = 20  # 4.4.3.2
@@ -70,11 +71,12 @@ def central_record(new: NewMember, offset: int) -> bytes:
 
 def copied_record(entry: Entry, name: str | None, offset: int) -> bytes:
     """Give a member's directory record its new offset, and its new name if any; all else stays as it is."""
-    fixed = list(CENTRAL.unpack_from(entry.header))
-    if name is None and offset < FULL and FULL not in fixed:
-        return entry.header[:42] + offset.to_bytes(4, "little") + entry.header[46:]
+    header = entry.header
+    if name is None and offset < FULL and header.find(FULLS, 20, CENTRAL.size) < 0:
+        return header[:42] + offset.to_bytes(4, "little") + header[46:]
+    fixed = list(CENTRAL.unpack_from(header))
     raw, extra = entry.raw_name, entry.extra
-    comment = entry.header[CENTRAL.size + len(raw) + len(extra) :]
+    comment = header[CENTRAL.size + len(raw) + len(extra) :]
     if name is not None:
         raw, fixed[3] = encode(name, fixed[3])
         extra = _without(extra, UNICODE_PATH)
