@@ -67,9 +67,9 @@ class Entry(NamedTuple):
     """A member as the directory describes it, and where it lies in the file; a tuple, since wheels hold thousands.
 
     `order` is its place in the directory. `start` and `end` are file offsets: of the local header, and behind the last
-    byte that belongs to the member (its data descriptor included); `data` is where its compressed bytes begin. All three
-    are 0 when the local header could not be read, and `fault` then says why, as it does for whatever else makes the
-    member unreadable.
+    byte that belongs to the member (its data descriptor included); `data` is where its compressed bytes begin. All
+    three are 0 when the local header could not be read, and `fault` then says why, as it does for whatever else makes
+    the member unreadable.
     """
 
     order: int
