@@ -33,6 +33,7 @@ from wainwright.sources import Prepared
 from wainwright.standing import Standing
 from wainwright.toolchain import ZIG_VERSION, ensure_zig
 from wainwright.toolchain import environment as zig_environment
+from wainwright.unseen import explanation
 from wainwright.values import Python
 from wainwright.wheelfile import WheelName, parse_wheel_name
 
@@ -77,7 +78,9 @@ def _build(pipeline: Pipeline, job: Job, standing: Standing, log: Path) -> Outco
     source = pipeline.source
     with _temporary(pipeline.dist) as result, _entered(pipeline, job, standing) as place:
         python = place.python(job.python)
-        made = _run_build(place, job, python, source, log, result, version=pipeline.version)
+        made = _run_build(
+            place, job, python, source, log, result, version=pipeline.version, by_zig=bool(standing.toolchain)
+        )
         with _of_the_build(made, job):
             made = _of_this_day(made, result, job, version=pipeline.version or "", said=source.version)
             _check_wheel(made, job, name=source.name, version=pipeline.version or source.version)
@@ -147,7 +150,7 @@ def _entered(pipeline: Pipeline, job: Job, standing: Standing) -> Iterator[Place
 
 
 def _run_build(
-    place: Place, job: Job, python: str, source: Prepared, log: Path, result: Path, *, version: str | None
+    place: Place, job: Job, python: str, source: Prepared, log: Path, result: Path, *, version: str | None, by_zig: bool
 ) -> Path:
     """Run the job's commands in its place, and bring out the one wheel that they made."""
     inside, out = f"{place.root}/source", f"{place.root}/out"
@@ -156,6 +159,7 @@ def _run_build(
     built.mkdir()
     place.put(built, out)
     env = _build_environment(place.environment(), job, version)
+    whole = f"the whole log is {os.path.relpath(log)}"
     commands = [*(("before", text) for text in job.variant.build.before), ("command", job.variant.build.command)]
     for key, text in commands:
         words = _filled(text, python=python, out=out, source=inside)
@@ -164,7 +168,7 @@ def _run_build(
             f"the build failed in `{text}`",
             code=Exit.BUILD,
             where=f"variants.{job.variant.name}.build.{key}, job {job.id}",
-            hint=f"the whole log is {os.path.relpath(log)}",
+            hint=f"{why}; {whole}" if by_zig and (why := explanation(done.tail)) else whole,
         )
     place.get(out, built)
     wheels = sorted(built.glob("*.whl"))
