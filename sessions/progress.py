@@ -1,4 +1,4 @@
-"""Tells what runs: on a terminal a line that lives, elsewhere a line at the start and the end of each job."""
+"""Tells what runs: on a terminal a line that lives, elsewhere one at start and end of a job, and each minute."""
 
 from __future__ import annotations
 
@@ -7,33 +7,40 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from wainwright.sessions.pipeline import say
 
+REDRAWN: Final = 1.0  # seconds
+SAID_AGAIN: Final = 60.0  # seconds: many CI services end what is silent for ten minutes
+
 
 class Progress:
-    """The jobs that are running, by label, since when. Safe in several threads."""
+    """The jobs that are running, by label, since when. Safe in several threads.
 
-    def __init__(self, *, total: int, live: bool | None = None) -> None:
+    Every `beat` seconds it is told what still runs.
+    """
+
+    def __init__(self, *, total: int, live: bool | None = None, beat: float | None = None) -> None:
         self.total = total
         self.done = 0
         self.live = sys.stderr.isatty() if live is None else live
+        self.beat = beat or (REDRAWN if self.live else SAID_AGAIN)
         self._running: dict[str, float] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
 
     @contextmanager
     def shown(self) -> Iterator[Progress]:
-        """Redraw the line each second while jobs run."""
+        """Tell of what runs as long as jobs run."""
         ticker = threading.Thread(target=self._tick, daemon=True)
-        if self.live:
-            ticker.start()
+        ticker.start()
         try:
             yield self
         finally:
             self._stop.set()
+            ticker.join()
             if self.live:
-                ticker.join()
                 self._draw("")
 
     def start(self, label: str) -> None:
@@ -55,14 +62,19 @@ class Progress:
             say(f"{label}: {outcome}{took}")
 
     def _tick(self) -> None:
-        while not self._stop.wait(1.0):
+        while not self._stop.wait(self.beat):
             with self._lock:
-                self._show()
+                if self.live:
+                    self._show()
+                elif self._running:
+                    say(f"still running, {self.done} of {self.total} done: {self._jobs()}")
 
     def _show(self) -> None:
+        self._draw(f"[{self.done}/{self.total}] {self._jobs()}")
+
+    def _jobs(self) -> str:
         now = time.monotonic()
-        running = ", ".join(f"{label} {now - since:.0f} s" for label, since in self._running.items())
-        self._draw(f"[{self.done}/{self.total}] {running}")
+        return ", ".join(f"{label} {_lasting(now - since)}" for label, since in self._running.items())
 
     @staticmethod
     def _draw(text: str) -> None:
@@ -71,3 +83,7 @@ class Progress:
         width = shutil.get_terminal_size().columns - 1
         sys.stderr.write(f"\r\x1b[K{text[:width]}")
         sys.stderr.flush()
+
+
+def _lasting(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
