@@ -20,7 +20,8 @@ from pathlib import Path
 import fastspec.oapi  # type: ignore[import-untyped]
 import httpx2
 
-from strict_github import COMMIT, OWNER, REPO, TOKEN, Clock, Fault, Seen, StrictGitHub, sealed
+from misbehaving import Fault, Seen
+from strict_github import COMMIT, OWNER, REPO, TOKEN, Clock, StrictGitHub, sealed
 from wainwright.destinations import Asset
 from wainwright.errors import Exit, WainwrightError
 from wainwright.github import GitHub

@@ -21,8 +21,9 @@ import httpx2
 import releases
 import twine_here
 from faults_github import BROKEN, CALM_RUNS, LIMITS, REFUSALS, UPLOADS, Killed, Life, Mortal
+from misbehaving import Fault, Seen
 from servers import Server
-from strict_github import COMMIT, OWNER, REPO, TOKEN, Clock, Fault, Seen, StrictGitHub
+from strict_github import COMMIT, OWNER, REPO, TOKEN, Clock, StrictGitHub
 from strict_index import Front, Habits, StrictIndex
 from wainwright.destinations import Asset
 from wainwright.errors import Exit, WainwrightError

@@ -9,23 +9,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import socket
-import struct
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from misbehaving import Answer, Fault, Loopback, Misbehaving, Seen
 from wainwright.destinations import Asset
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 OWNER, REPO, TOKEN = "octo", "demo", "ghp_strictSecretOfTheTests0123456789abcd"
 COMMIT = "1" * 40
@@ -42,61 +36,6 @@ USER = {
 }  # fmt: skip
 DOCUMENTED = {"documentation_url": "https://docs.github.com/rest"}
 NOT_FOUND = {"message": "Not Found", "status": "404"} | DOCUMENTED
-
-
-def _nothing() -> None:
-    """Do nothing."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """What goes wrong with one request.
-
-    `status` answers with it; `store` says what happens to the request before: "none", "whole", "starter", "cut" (the
-    last byte is lost), "flip" (another byte); `reset` breaks the connection "before", "in" or "after" the body, or in
-    the "answer"; `null_digest` stores without a digest; `run` is called before anything else.
-    """
-
-    status: int = 0
-    headers: Mapping[str, str] = field(default_factory=dict)
-    body: Any = None
-    store: str = "whole"
-    reset: str = ""
-    null_digest: bool = False
-    slow: float = 0.0
-    run: Callable[[], None] = field(default=_nothing, repr=False)
-    during: Callable[[], None] = field(default=_nothing, repr=False)
-    after: Callable[[], None] = field(default=_nothing, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A request that came in."""
-
-    method: str
-    path: str
-    query: Mapping[str, str] = field(default_factory=dict)
-    accept: str = ""
-    content_type: str = ""
-
-    @property
-    def writes(self) -> bool:
-        return self.method != "GET"
-
-    @property
-    def uploads(self) -> bool:
-        return self.method == "POST" and self.path.endswith("/assets")
-
-
-class Reset(Exception):  # noqa: N818
-    """Break this connection now."""
-
-
-@dataclass(slots=True)
-class Answer:
-    status: int
-    body: Any = None
-    headers: dict[str, str] = field(default_factory=dict)
 
 
 def invalid(resource: str, name: str, code: str = "already_exists") -> Answer:
@@ -125,7 +64,7 @@ class Clock:
         self.time += seconds
 
 
-class StrictGitHub:
+class StrictGitHub(Loopback):
     """The state of one repository, and the server in front of it."""
 
     def __init__(self, *, immutable: bool = False, digests: bool = True, now: Callable[[], float] = time.time) -> None:
@@ -147,23 +86,7 @@ class StrictGitHub:
         self.violations: list[str] = []
         self.stored: list[tuple[int, str, str]] = []  # release, name, sha256 of every whole upload
         self.published: list[dict[str, bytes | None]] = []  # what was in a release in the moment it became public
-        handler = type("Handler", (_Handler,), {"github": self})
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self.server.daemon_threads = True
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-
-    def __enter__(self) -> Self:
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
-
-    @property
-    def origin(self) -> str:
-        return f"http://127.0.0.1:{self.server.server_address[1]}"
+        super().__init__(type("Handler", (_Handler,), {"github": self}))
 
     @property
     def api_url(self) -> str:
@@ -473,33 +396,8 @@ def _renamed(name: str) -> str:
     return re.sub(r"\.{2,}", ".", re.sub(r"[^A-Za-z0-9_+@.-]", ".", name)).strip(".")
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Misbehaving):
     github: StrictGitHub
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-
-    def log_message(self, *_: object) -> None:
-        return
-
-    def handle(self) -> None:
-        with suppress(Reset, ConnectionError, ValueError):
-            super().handle()
-
-    def finish(self) -> None:
-        with suppress(ConnectionError, ValueError):
-            super().finish()
-
-    def do_GET(self) -> None:
-        self._serve()
-
-    def do_POST(self) -> None:
-        self._serve()
-
-    def do_PATCH(self) -> None:
-        self._serve()
-
-    def do_DELETE(self) -> None:
-        self._serve()
 
     def _serve(self) -> None:
         url = urlsplit(self.path)
@@ -512,12 +410,12 @@ class _Handler(BaseHTTPRequestHandler):
         fault = self.github.plan(seen) or Fault()
         fault.run()
         if fault.reset == "before":
-            self._reset(seen)
+            self.reset(seen, self.github.log)
         answer = self._do(seen, fault)
         fault.after()
         time.sleep(fault.slow)
         if fault.reset == "after":
-            self._reset(seen)
+            self.reset(seen, self.github.log)
         self.github.answers.append((seen.method, seen.path, answer))
         if fault.status:
             answer = Answer(fault.status, {"message": "told to"} | DOCUMENTED if fault.body is None else fault.body)
@@ -540,7 +438,7 @@ class _Handler(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length", 0))
         body = self.rfile.read(length // 2 if fault.reset == "in" else length)
         if fault.reset == "in" or len(body) < length:
-            self._reset(seen)
+            self.reset(seen, self.github.log)
         return body
 
     def _act(self, seen: Seen, body: bytes, fault: Fault) -> Answer:
@@ -566,16 +464,7 @@ class _Handler(BaseHTTPRequestHandler):
         if answer.status != 204:
             head.append(f"Content-Length: {len(body)}")
         data = "\r\n".join([*head, "", ""]).encode() + body
-        self.wfile.write(data[: len(data) - len(body) // 2 - 1] if cut else data)
-        if cut:
-            self.close_connection = True
-
-    def _reset(self, seen: Seen) -> None:
-        """End the connection with a RST, as a broken network does."""
-        self.github.log.append((seen.method, seen.path, 0))
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.connection.close()
-        raise Reset
+        self.give(data, len(body) // 2 + 1 if cut else 0)
 
 
 def sealed(folder: Path, contents: Mapping[str, bytes]) -> tuple[Asset, ...]:

@@ -9,25 +9,17 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import socket
-import struct
 import threading
 import time
 import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
 
+from misbehaving import Answer, Fault, Loopback, Misbehaving, Seen
 from servers import Server, parts
-from strict_github import Answer, Fault, Reset, Seen
 from wainwright.simplepage import ACCEPT, parse
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 JSON = "application/vnd.pypi.simple.v1+json"
 
@@ -47,7 +39,7 @@ class Habits:
     refuses: int = 400
 
 
-class StrictIndex:
+class StrictIndex(Loopback):
     """The files of one project, and the server in front of them. Who uploads is told by the user name."""
 
     def __init__(self, *, password: str, habits: Habits = Habits()) -> None:
@@ -62,23 +54,7 @@ class StrictIndex:
         self.plan: Callable[[Seen], Fault | None] = lambda _: None
         self._unseen: dict[str, int] = {}
         self._shown: dict[str, frozenset[str]] = {}
-        handler = type("Handler", (_Handler,), {"index": self})
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self.server.daemon_threads = True
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-
-    def __enter__(self) -> Self:
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
-
-    @property
-    def origin(self) -> str:
-        return f"http://127.0.0.1:{self.server.server_address[1]}"
+        super().__init__(type("Handler", (_Handler,), {"index": self}))
 
     @property
     def upload(self) -> str:
@@ -180,44 +156,25 @@ def _kind(kind: str) -> dict[str, str]:
     return {"Content-Type": kind}
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Misbehaving):
     index: StrictIndex
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-
-    def log_message(self, *_: object) -> None:
-        return
-
-    def handle(self) -> None:
-        with suppress(Reset, ConnectionError, ValueError):
-            super().handle()
-
-    def finish(self) -> None:
-        with suppress(ConnectionError, ValueError):
-            super().finish()
-
-    def do_GET(self) -> None:
-        self._serve()
-
-    def do_POST(self) -> None:
-        self._serve()
 
     def _serve(self) -> None:
         seen = Seen(self.command, self.path, content_type=self.headers.get("Content-Type", ""))
         fault = self.index.plan(seen) or Fault()
         fault.run()
         if fault.reset == "before":
-            self._reset(seen)
+            self.reset(seen, self.index.log)
         length = int(self.headers.get("Content-Length", 0))
         body = self.rfile.read(length // 2 if fault.reset == "in" else length)
         if fault.reset == "in" or len(body) < length:
-            self._reset(seen)
+            self.reset(seen, self.index.log)
         fault.during()
         answer = self._act(seen, _spoilt(body, fault.store)) if fault.store != "none" else Answer(500)
         fault.after()
         time.sleep(fault.slow)
         if fault.reset == "after":
-            self._reset(seen)
+            self.reset(seen, self.index.log)
         if fault.status:
             answer = Answer(fault.status, _told(fault.body))
         answer.headers |= fault.headers
@@ -236,16 +193,7 @@ class _Handler(BaseHTTPRequestHandler):
         fields = {"Content-Type": "text/plain", "Content-Length": str(len(body)), **answer.headers}
         head = [f"HTTP/1.1 {answer.status} Told", *(f"{key}: {value}" for key, value in fields.items())]
         data = "\r\n".join([*head, "", ""]).encode() + body
-        self.wfile.write(data[: len(data) - len(body) // 2 - 1] if cut else data)
-        if cut:
-            self.close_connection = True
-
-    def _reset(self, seen: Seen) -> None:
-        """End the connection with a RST, as a broken network does."""
-        self.index.log.append((seen.method, seen.path, 0))
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.connection.close()
-        raise Reset
+        self.give(data, len(body) // 2 + 1 if cut else 0)
 
 
 def _spoilt(body: bytes, how: str) -> bytes:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from strict_github import OWNER, REPO, TOKEN, Clock, Fault, Seen, StrictGitHub
+from misbehaving import Fault, Seen
+from strict_github import OWNER, REPO, TOKEN, Clock, StrictGitHub
 from strict_index import Habits, StrictIndex
 from wainwright.credentials import Account
 from wainwright.earlier import Earlier, Question, on_index, on_page

@@ -39,6 +39,33 @@ def test_bare_nox_prints_the_plan_and_touches_nothing(project: Project) -> None:
     assert sorted(path.name for path in project.root.iterdir() if path.name not in {".nox", "__pycache__"}) == before
 
 
+def test_nox_says_nothing_of_its_own_search_for_uv(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV", "no-such-uv")
+    done = nox(project, "-s", "check")
+    assert "Running session check" in done.stderr
+    assert "uv" not in done.stderr.split()
+
+
+def test_bare_tox_prints_the_plan_and_builds_nothing(project: Project) -> None:
+    done = tox(project)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "full-2_17-cp3" in done.stdout
+    assert ".pkg" not in done.stdout
+    assert sorted(path.name for path in project.root.iterdir() if path.name in {"dist", "wheelhouse"}) == []
+    project.write("tox.ini", "[tox]\nenv_list = check\n")
+    assert "release.toml is right" in tox(project).stderr, "what a tox.ini says comes first"
+
+
+def test_help_lists_the_options_once_and_runs_nothing(project: Project) -> None:
+    listing = project.run("smoke", "--help").stdout
+    for option in ("--only", "--skip", "--jobs", "--dry-run", "--json", "--update", "--push", "--reseal", "--help"):
+        assert option in listing
+    for done in (nox(project, "-s", "smoke", "--", "--help"), project.run("smoke", "--", "-h")):
+        assert (done.returncode, done.stdout) == (0, listing)
+    assert listing in tox(project, "-e", "smoke", "--", "--help").stdout
+    assert not (project.root / "dist").exists()
+
+
 def test_nox_lists_each_session_with_a_line(project: Project) -> None:
     listed = nox(project, "-l").stdout
     for name in ("plan", "check", "build_full", "audit_2_17", "smoke"):

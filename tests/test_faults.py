@@ -16,7 +16,8 @@ import pytest
 
 import faults_github
 import faults_publication
-from strict_github import COMMIT, OWNER, REPO, TOKEN, Fault, Seen, StrictGitHub, sealed
+from misbehaving import Fault, Seen
+from strict_github import COMMIT, OWNER, REPO, TOKEN, StrictGitHub, sealed
 from wainwright.github import GitHub
 from wainwright.patience import Patience
 from wainwright.releasepage import ReleasePage

@@ -17,7 +17,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from strict_github import COMMIT, OWNER, REPO, TOKEN, Clock, Fault, StrictGitHub, sealed
+from misbehaving import Fault
+from strict_github import COMMIT, OWNER, REPO, TOKEN, Clock, StrictGitHub, sealed
 from wainwright.errors import Exit, WainwrightError
 from wainwright.github import API, GitHub, Page, kept_name, of_environment, token_of
 from wainwright.patience import Gone, Patience, Unprocessable, Unsure

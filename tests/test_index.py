@@ -14,8 +14,8 @@ import pytest
 import releases
 import servers
 from faults_publication import play
+from misbehaving import Fault
 from servers import Server, Small
-from strict_github import Fault
 from strict_index import Habits, StrictIndex
 from wainwright.destinations import Asset
 from wainwright.errors import Exit, WainwrightError

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import releases
-from strict_github import Fault
+from misbehaving import Fault
 from tagged import CLOCK, Tagged, git, tagged
 from wainwright.clock import Clock
 from wainwright.errors import Exit, WainwrightError

@@ -11,8 +11,9 @@ import pytest
 
 import releases
 import servers
+from misbehaving import Fault, Seen
 from servers import Small
-from strict_github import COMMIT, OWNER, REPO, TOKEN, Fault, Seen, StrictGitHub
+from strict_github import COMMIT, OWNER, REPO, TOKEN, StrictGitHub
 from twine_here import run
 from wainwright.destinations import Asset
 from wainwright.errors import Exit, WainwrightError

@@ -10,7 +10,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from strict_github import COMMIT, OWNER, REPO, TOKEN, Clock, Fault, Seen, StrictGitHub, sealed
+from misbehaving import Fault, Seen
+from strict_github import COMMIT, OWNER, REPO, TOKEN, Clock, StrictGitHub, sealed
 from wainwright.destinations import Asset, Destination
 from wainwright.errors import Exit, WainwrightError
 from wainwright.github import GitHub

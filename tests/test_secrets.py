@@ -15,7 +15,8 @@ from urllib.parse import quote
 import pytest
 
 import servers
-from strict_github import TOKEN, Fault
+from misbehaving import Fault
+from strict_github import TOKEN
 from tagged import Tagged, git, tagged
 from wainwright.credentials import Account, account
 from wainwright.errors import Exit, WainwrightError

@@ -14,7 +14,8 @@ import native
 import releases
 import servers
 from judging import extension
-from strict_github import OWNER, REPO, TOKEN, Fault, StrictGitHub
+from misbehaving import Fault
+from strict_github import OWNER, REPO, TOKEN, StrictGitHub
 from strict_index import StrictIndex
 from tagged import tagged
 from wainwright.clock import Clock

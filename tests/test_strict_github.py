@@ -12,7 +12,8 @@ import jsonschema_rs
 import pytest
 
 import npm
-from strict_github import COMMIT, OWNER, REPO, TOKEN, Fault, StrictGitHub, sealed
+from misbehaving import Fault
+from strict_github import COMMIT, OWNER, REPO, TOKEN, StrictGitHub, sealed
 from wainwright.github import GitHub
 from wainwright.patience import Gone, Patience, Unprocessable
 from wainwright.releasepage import ReleasePage

@@ -134,17 +134,21 @@ class Publication:
         return errors
 
     def _complete_draft(self, site: Site, remote: ReleasePage) -> None:
-        missing = self._missing(site)
-        page = remote.page()
-        if missing and page is None and self.dry_run:
+        if self.dry_run and remote.page() is None and self._missing(site):
             self.say(f"{site.name}: would create a draft")
+        self._put_missing(site, remote, State.DRAFT)
+
+    def _put_missing(self, site: Site, remote: ReleasePage | Index, state: State) -> bool:
+        """Put what a destination lacks there; say whether that was anything."""
+        missing = self._missing(site)
         for asset in missing:
             if self._would(site, f"upload {asset.name} ({asset.size} bytes)"):
                 continue
             remote.put(asset)
-            self._set(site, asset, State.DRAFT)
+            self._set(site, asset, state)
             self._note(site, asset, "uploaded")
             self.say(f"{site.name}: uploaded {asset.name}")
+        return bool(missing)
 
     def _fill_indexes(self) -> None:
         """Fill each index; one that fails does not hold the others up."""
@@ -160,15 +164,7 @@ class Publication:
             raise min(errors, key=lambda error: error.code is Exit.RETRIES_EXHAUSTED)
 
     def _fill(self, site: Site, index: Index) -> None:
-        missing = self._missing(site)
-        for asset in missing:
-            if self._would(site, f"upload {asset.name} ({asset.size} bytes)"):
-                continue
-            index.put(asset)
-            self._set(site, asset, State.SENT)
-            self._note(site, asset, "uploaded")
-            self.say(f"{site.name}: uploaded {asset.name}")
-        if missing and not self.dry_run:
+        if self._put_missing(site, index, State.SENT) and not self.dry_run:
             self._verify(site, index)
 
     def _verify(self, site: Site, index: Index) -> None:
