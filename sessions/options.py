@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from wainwright.errors import WainwrightError
 
@@ -29,6 +29,7 @@ class Options:
     update: bool = False
     push: bool = False
     reseal: bool = False
+    help: bool = False
 
     @property
     def tag(self) -> str | None:
@@ -41,7 +42,7 @@ class _Parser(argparse.ArgumentParser):
             message,
             where="options after --",
             hint="they are: a tag, --only 'llvm-*', --jobs N, --dry-run, --json; for publish and release --only pypi, "
-            "--skip github, --push, --reseal; for images --update, --push",
+            "--skip github, --push, --reseal; for images --update, --push; --help says more",
         )
 
 
@@ -55,17 +56,55 @@ def _positive(text: str) -> int:
 _positive.__name__ = "number of jobs"  # argparse says: invalid number of jobs value
 
 
+FLAGS: Final = {
+    "--dry-run": "do every read, say what would be done, and write nothing",
+    "--json": "one JSON object a session on stdout",
+    "--update": "images: pin what the references lead to by now",
+    "--push": "images: push what was built here; publish, release: push the index page",
+    "--reseal": "publish, release: seal the tag's wheels anew, as long as none of them is public",
+    "--help": "this list",
+}
+
+
+@lru_cache
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="nox -s SESSION --",
+        usage="nox -s SESSION… -- [OPTION…] [WORD…], or so: tox -e SESSION -- …, wainwright SESSION -- …",
+        description="Options mean the same in every session, and go to those that a session requires, too.",
+        add_help=False,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "words", nargs="*", metavar="WORD",
+        help="a tag (v0.9.2) or `nightly`; images, compat: names of images; diff: [OLD [NEW]]",
+    )  # fmt: skip
+    parser.add_argument(
+        "--only", metavar="WHAT",
+        help="the jobs whose ids match a pattern ('llvm-*'); preflight, publish, release: one destination (pypi)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--skip", metavar="DESTINATION", action="append", default=[],
+        help="preflight, publish, release: leave a destination out; may be repeated",
+    )  # fmt: skip
+    cores = len(os.sched_getaffinity(0))
+    parser.add_argument(
+        "--jobs", "-j", type=_positive, default=cores, metavar="N", help=f"jobs at once; here {cores} unless told"
+    )
+    for flag, text in FLAGS.items():
+        parser.add_argument(flag, *(["-h"] if flag == "--help" else []), action="store_true", help=text)
+    return parser
+
+
+def listing() -> str:
+    """Give every option with what it does."""
+    return _parser().format_help()
+
+
 @lru_cache
 def parse(arguments: tuple[str, ...]) -> Options:
     """Read the arguments after `--`; raises WainwrightError that lists what there is."""
-    parser = _Parser(prog="wainwright", add_help=False, allow_abbrev=False)
-    parser.add_argument("words", nargs="*")
-    parser.add_argument("--only", metavar="PATTERN")
-    parser.add_argument("--jobs", "-j", type=_positive, default=len(os.sched_getaffinity(0)), metavar="N")
-    parser.add_argument("--skip", metavar="DESTINATION", action="append", default=[])
-    for flag in ("--dry-run", "--json", "--update", "--push", "--reseal"):
-        parser.add_argument(flag, action="store_true")
-    found = vars(parser.parse_intermixed_args(list(arguments)))
+    found = vars(_parser().parse_intermixed_args(list(arguments)))
     return Options(**found | {"words": tuple(found["words"]), "skip": tuple(found["skip"])})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import logging
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -27,20 +28,24 @@ def register(path: str | Path = "release.toml") -> None:
     except WainwrightError as error:
         report(error)
         sys.exit(int(error.code))
+    _hush()
     for task in expand(release):
         _register(release, task)
 
 
 def _register(release: Release, task: Task) -> None:
     def session(session: nox.Session) -> None:
-        from wainwright.sessions.options import parse_posargs
+        from wainwright.sessions.options import listing, parse_posargs
         from wainwright.sessions.pipeline import Pipeline
 
-        _hush()
         if GATE in _failed:  # Nox itself goes on with whatever does not require it
             session.skip(f"{GATE} has found what stands in the way, and nothing is begun")
         try:
-            task.run(Pipeline(release=release, options=parse_posargs(session.posargs)))
+            options = parse_posargs(session.posargs)
+            if options.help:
+                _print_once(listing())
+            else:
+                task.run(Pipeline(release=release, options=options))
         except WainwrightError as error:
             report(error)
             _failed.add(task.name)
@@ -58,6 +63,12 @@ def _register(release: Release, task: Task) -> None:
     )(session)
 
 
+@cache
+def _print_once(text: str) -> None:
+    """Print what every session that runs along would print, too."""
+    print(text, end="", flush=True)
+
+
 def _hush() -> None:
     """Keep what libraries log for their own authors off the terminal: Nox lets all of it through, on every level."""
     for handler in logging.getLogger().handlers:
@@ -66,4 +77,6 @@ def _hush() -> None:
 
 
 def _concerns_users(record: logging.LogRecord) -> bool:
-    return record.levelno >= logging.WARNING or record.name.partition(".")[0] == "nox"
+    if record.name.partition(".")[0] == "nox":  # which looks for uv before every session, also one without environment
+        return record.getMessage() != "uv binary not found."
+    return record.levelno >= logging.WARNING

@@ -40,8 +40,9 @@ def tox_extend_envs() -> tuple[str, ...]:
 
 
 @impl
-def tox_add_core_config(core_conf: ConfigSet, state: State) -> None:  # noqa: ARG001 - the hook's signature
-    """Say what each environment does; what a tox.ini says about it comes first."""
+def tox_add_core_config(core_conf: ConfigSet, state: State) -> None:
+    """Say what each environment does, and which bare Tox runs; what a tox.ini says about it comes first."""
+    core_conf.loaders.append(MemoryLoader(env_list=EnvList([task.name for task in _tasks() if task.default])))
     posargs = list(state.conf.pos_args(None) or ())
     for task in _tasks():
         state.conf.memory_seed_loaders[task.name].append(

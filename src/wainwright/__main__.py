@@ -21,7 +21,7 @@ usage: wainwright audit|retag|diff WHEEL…      a wheel at hand; each has --hel
        wainwright SESSION… [-- OPTIONS]        sessions of ./release.toml, with all that they require
        wainwright --list                       the sessions that there are
 
-options after --: a tag such as v0.9.2, --only 'llvm-*', --jobs N, --dry-run, --json
+options after --: a tag such as v0.9.2, --only 'llvm-*', --jobs N, --dry-run, --json; `wainwright plan --help` has all
 """
 
 
@@ -62,15 +62,18 @@ def _sessions(words: Sequence[str]) -> int:
     from wainwright.config import load
     from wainwright.sessions.edge import closing_line, report
     from wainwright.sessions.graph import expand, in_order
-    from wainwright.sessions.options import parse_posargs
+    from wainwright.sessions.options import listing, parse_posargs
 
+    names, posargs = _split(words)
+    if names and parse_posargs(posargs).help:
+        print(listing(), end="")
+        return Exit.RIGHT
     release = load(Path("release.toml"))
     tasks = expand(release)
     if words[0] in {"-l", "--list"}:
         for task in tasks:
             print(f"{task.name:<24}{task.doc}")
         return Exit.RIGHT
-    names, posargs = _split(words)
     known = {task.name for task in tasks}
     for name in names:
         if name not in known:
