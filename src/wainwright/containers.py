@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from wainwright import caching
 from wainwright.containerpythons import VENV, find_in_container
@@ -27,8 +27,11 @@ from wainwright.images import Found
 from wainwright.passing import Passing, passing
 from wainwright.refusals import refusal, saying
 from wainwright.release import Image
-from wainwright.run import Completed, Run
+from wainwright.run import Completed, Run, Watched
 from wainwright.values import Python
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 HOME: Final = "/wainwright"  # everything of ours in a container; short, since programs' first lines hold its paths
 KEEP: Final = "WAINWRIGHT_KEEP"
@@ -116,23 +119,16 @@ class Container:
         return env | {"PATH": ":".join([*bins, env.get("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")])}
 
     def run(
-        self,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str],
-        cwd: str | None = None,
-        log: Path | None = None,
-        timeout: float | None = None,
-        capture: bool = False,
+        self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str | None = None, **watched: Unpack[Watched]
     ) -> Completed:
         """Run a command in there as root; when it takes too long, everything that runs in there is ended."""
         named, ours = _by_name(env, os.environ)
         dropped = [f"--unset={name}" for name in sorted(self.inherited.keys() - env.keys())]
         inner = ["env", *dropped, *argv] if dropped else list(argv)
-        if not capture:  # two streams would come to the log in no certain order
+        if not watched.get("capture"):  # two streams would come to the log in no certain order
             inner = ["sh", "-c", 'exec "$@" 2>&1', "sh", *inner]
         words = ["exec", "--user", "0:0", "--workdir", cwd or self.root, *named, self.name, *inner]
-        done = self.run_here([self.engine.program, *words], env=ours, log=log, timeout=timeout, capture=capture)
+        done = self.run_here([self.engine.program, *words], env=ours, **watched)
         if done.timed_out:
             self.engine.ask("exec", "--user", "0:0", self.name, "sh", "-c", "kill -9 -1")
         elif not done.ok:

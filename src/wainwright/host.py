@@ -10,11 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wainwright.errors import Exit, WainwrightError
 from wainwright.places import passed_on
-from wainwright.run import Completed, Run
+from wainwright.run import Completed, Run, Watched
 from wainwright.values import Python
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,16 +60,9 @@ class Host:
         return {**env, **self.extra, "PATH": os.pathsep.join([*bins, path])}
 
     def run(
-        self,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str],
-        cwd: str | None = None,
-        log: Path | None = None,
-        timeout: float | None = None,
-        capture: bool = False,
+        self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str | None = None, **watched: Unpack[Watched]
     ) -> Completed:
-        return self.run_here(argv, env=env, cwd=Path(cwd or self.root), log=log, timeout=timeout, capture=capture)
+        return self.run_here(argv, env=env, cwd=Path(cwd or self.root), **watched)
 
 
 @contextmanager

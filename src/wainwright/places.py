@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from wainwright.run import Completed
+from wainwright.run import Completed, Watched
 from wainwright.standing import Standing, stand
 from wainwright.values import Python
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["PASSED_ON", "Place", "Standing", "passed_on", "stand"]
 
@@ -52,14 +55,7 @@ class Place(Protocol):
         ...
 
     def run(
-        self,
-        argv: Sequence[str],
-        *,
-        env: Mapping[str, str],
-        cwd: str | None = None,
-        log: Path | None = None,
-        timeout: float | None = None,
-        capture: bool = False,
+        self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str | None = None, **watched: Unpack[Watched]
     ) -> Completed:
         """Run a command in there; `env` is its whole environment."""
         ...

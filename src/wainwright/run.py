@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import IO, Final, NoReturn, Protocol
+from typing import IO, Final, NoReturn, Protocol, TypedDict
 
 from wainwright.errors import Exit, WainwrightError
 
@@ -65,6 +65,14 @@ class Completed:
             with suppress(ValueError):
                 return f"killed by {signal.Signals(-self.code).name}"
         return f"exit code {self.code}"
+
+
+class Watched(TypedDict, total=False):
+    """How a program is watched: `log` and `capture` take its output, after `timeout` seconds it is ended."""
+
+    log: Path | None
+    timeout: float | None
+    capture: bool
 
 
 class Run(Protocol):
