@@ -19,7 +19,12 @@ import pytest
 
 import native
 from projects import RELEASE, Project
+from wainwright import config
 from wainwright.errors import Exit
+from wainwright.planning import plan
+from wainwright.receipts import Receipts
+from wainwright.reporting import report
+from wainwright.values import Python
 
 pytestmark = pytest.mark.network  # zig comes from the index, once
 
@@ -280,6 +285,23 @@ def test_a_stand_in_is_named_and_never_publishable(project: Project) -> None:
     for stage in ("build", "audit", "smoke.host"):
         assert receipt(project, f"full-*.{stage}")["publishable"] is False
     assert receipt(project, "full-*.build")["engine"] == "host"
+
+
+def test_what_is_built_by_declaration_and_proven_on_a_stand_in_is_not_publishable(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAINWRIGHT_ENGINE", "none")
+    project.edit("[images.zig]", '[images.old]\nref = "registry.invalid/old:1"\nfallback = "zig"\n[images.zig]')
+    project.edit('smoke = ["host"]', 'smoke = ["old", "host"]')
+    assert project.run("smoke").returncode == 0
+    known = {
+        stage: receipt(project, f"full-*.{stage}")["publishable"] for stage in ("build", "smoke.host", "smoke.old")
+    }
+    assert known == {"build": True, "smoke.host": True, "smoke.old": False}
+    loaded = config.load(project.root / "release.toml")
+    jobs = plan(loaded, python=Python.of_running(), arch="x86_64")
+    (entry,) = report("demo", jobs, Receipts(project.root / "wheelhouse/receipts"), manifest=None, journal=None).entries
+    assert [stage.outcome for stage in entry.stages] == ["passed", "passed", "tried", "passed"]
 
 
 def test_an_image_that_cannot_be_had_stops_with_a_sentence(project: Project) -> None:
