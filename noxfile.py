@@ -37,7 +37,7 @@ def types(session: nox.Session) -> None:
     # mypy follows files, not import hooks: a strict editable install is a folder of links.
     session.install("-e.", "--config-settings=editable_mode=strict", *nox.project.dependency_groups(PYPROJECT, "types"))
     session.run("mypy", "-p", "wainwright")
-    session.run("mypy", "tests", "benchmarks", "noxfile.py", "toxfile.py", env={"MYPYPATH": "tests:benchmarks"})
+    session.run("mypy", "tests", "benchmarks", "docs", "noxfile.py", "toxfile.py", env={"MYPYPATH": "tests:benchmarks"})
 
 
 @nox.session(default=False)
