@@ -123,7 +123,7 @@ def _others(wheel: Path, dependency: Path) -> list[str]:
 
     Also what travels inside already: auditwheel does not find a library that a sibling has loaded before.
     """
-    from wainwright.audit import audit
+    from wainwright.auditing.audit import audit
 
     libraries = audit(wheel).libraries
     return [name for name in (*libraries.inside, *libraries.missing) if name != dependency.name]

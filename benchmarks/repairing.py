@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from wainwright.archive import Archive
-from wainwright.audit import audit
-from wainwright.graft import graft
-from wainwright.retag import retag
+from wainwright.auditing.audit import audit
+from wainwright.auditing.graft import graft
+from wainwright.auditing.retag import retag
+from wainwright.auditing.terms import Outside, Pattern, Terms
+from wainwright.formats.archive import Archive
 from wainwright.run import run
-from wainwright.terms import Outside, Pattern, Terms
 from wainwright.values import Glibc
 
 

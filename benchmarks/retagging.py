@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def main(wheel: Path, folder: Path, platform: str) -> None:
-    from wainwright.retag import retag
+    from wainwright.auditing.retag import retag
 
     started = time.perf_counter()
     retag(wheel, folder, platforms=(platform,))

@@ -84,10 +84,10 @@ def make_dependency(folder: Path) -> Path:
 
 def make_needy(wheel: Path, target: Path, dependency: Path) -> Path:
     """Copy a wheel, with one more extension that needs the outside library. All else stays as it is compressed."""
-    from wainwright.archive import Archive
-    from wainwright.record import hashed, parse_record, write_record
-    from wainwright.rewriting import Copied, Written, write_archive
-    from wainwright.wheelfile import parse_wheel_name, read_dist_info, read_text
+    from wainwright.formats.archive import Archive
+    from wainwright.formats.record import hashed, parse_record, write_record
+    from wainwright.formats.rewriting import Copied, Written, write_archive
+    from wainwright.formats.wheelfile import parse_wheel_name, read_dist_info, read_text
 
     name = parse_wheel_name(wheel.name)
     member = f"{name.distribution}_needy.cpython-311-x86_64-linux-gnu.so"

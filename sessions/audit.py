@@ -10,23 +10,23 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-from wainwright.audit import audit
-from wainwright.collecting import read_libraries, read_scripts
+from wainwright.auditing.audit import audit
+from wainwright.auditing.graft import graft
+from wainwright.auditing.rendering import render
+from wainwright.auditing.retag import retag
+from wainwright.auditing.terms import Outside
+from wainwright.auditing.verdict import Verdict
+from wainwright.declaration.planning import Job
 from wainwright.errors import Exit, WainwrightError
-from wainwright.graft import graft
-from wainwright.linkerscripts import followed
-from wainwright.planning import Job
 from wainwright.receipts import plain
-from wainwright.rendering import render
-from wainwright.retag import retag
 from wainwright.run import Run
+from wainwright.running.collecting import read_libraries, read_scripts
+from wainwright.running.linkerscripts import followed
 from wainwright.sessions.build import LIBRARIES
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.inputs import of_audit
 from wainwright.sessions.pipeline import Pipeline, say
 from wainwright.sessions.stage import Outcome, Piece, carry_out, would
-from wainwright.terms import Outside
-from wainwright.verdict import Verdict
 
 # What a graft or a retag sets right.
 MENDED: Final = frozenset({"bundle", "missing-library", "tag-mismatch"})

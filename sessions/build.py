@@ -12,30 +12,30 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from wainwright.archive import ArchiveError
-from wainwright.collecting import collect, read_libraries
-from wainwright.containerzig import with_tools, with_zig
-from wainwright.entering import enter
+from wainwright.auditing.policy import load_policies
+from wainwright.auditing.retag import retag
+from wainwright.declaration.planning import Job
 from wainwright.errors import Exit, WainwrightError
-from wainwright.host import Host
-from wainwright.nightly import stands_for
-from wainwright.places import Place
-from wainwright.planning import Job
-from wainwright.policy import load_policies
-from wainwright.retag import retag
+from wainwright.formats.archive import ArchiveError
+from wainwright.formats.wheelfile import WheelName, parse_wheel_name
+from wainwright.releasing.nightly import stands_for
+from wainwright.running.collecting import collect, read_libraries
+from wainwright.running.containerzig import with_tools, with_zig
+from wainwright.running.entering import enter
+from wainwright.running.host import Host
+from wainwright.running.places import Place
+from wainwright.running.standing import Standing
+from wainwright.running.toolchain import ZIG_VERSION, ensure_zig
+from wainwright.running.toolchain import environment as zig_environment
+from wainwright.running.unseen import explanation
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.inputs import Place as Made
 from wainwright.sessions.inputs import of_build
 from wainwright.sessions.pipeline import Pipeline, say
 from wainwright.sessions.stage import Outcome, Piece, carry_out
 from wainwright.sessions.standings import have_images, have_pythons
-from wainwright.sources import Prepared
-from wainwright.standing import Standing
-from wainwright.toolchain import ZIG_VERSION, ensure_zig
-from wainwright.toolchain import environment as zig_environment
-from wainwright.unseen import explanation
+from wainwright.sourcing.sources import Prepared
 from wainwright.values import Python
-from wainwright.wheelfile import WheelName, parse_wheel_name
 
 VERSION = ("WAINWRIGHT_VERSION", "SETUPTOOLS_SCM_PRETEND_VERSION")  # where a build finds the version of a tag
 LIBRARIES = "libraries"  # beside the wheel in dist/JOB/: the outside libraries, with libraries.json that says whence

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from wainwright.cautions import cautions
 from wainwright.counting import counted
+from wainwright.declaration.cautions import cautions
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.pipeline import Pipeline, say, tell
 from wainwright.values import Glibc

@@ -9,22 +9,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from wainwright.collecting import read_libraries, read_scripts
-from wainwright.entering import enter
+from wainwright.auditing.terms import Outside
+from wainwright.declaration.planning import Job
+from wainwright.declaration.release import HOST, Image
 from wainwright.errors import Exit, WainwrightError
-from wainwright.linkerscripts import followed
-from wainwright.loading import Unpacked, ask_loader, describe, left_out, refusals, unpack
-from wainwright.pins import read_lock
-from wainwright.planning import Job
 from wainwright.receipts import replace_text
-from wainwright.release import HOST, Image
+from wainwright.running.collecting import read_libraries, read_scripts
+from wainwright.running.entering import enter
+from wainwright.running.linkerscripts import followed
+from wainwright.running.loading import Unpacked, ask_loader, describe, left_out, refusals, unpack
+from wainwright.running.pins import read_lock
+from wainwright.running.standing import stand
 from wainwright.sessions.build import LIBRARIES
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.images import named
 from wainwright.sessions.pipeline import Pipeline, say, tell
 from wainwright.sessions.stage import merged
-from wainwright.standing import stand
-from wainwright.terms import Outside
 
 LOADS: Final = "loads"
 REFUSED: Final = "does not"

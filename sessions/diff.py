@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from wainwright.archive import ArchiveError
+from wainwright.comparing.diffing import compare
+from wainwright.comparing.diffrendering import render_text
+from wainwright.comparing.failing import Condition, judge, parse_conditions
+from wainwright.declaration.planning import Job
+from wainwright.declaration.release import NIGHTLY, Diff
 from wainwright.diffcli import document
-from wainwright.diffing import compare
-from wainwright.diffrendering import render_text
 from wainwright.errors import Exit, WainwrightError
-from wainwright.failing import Condition, judge, parse_conditions
-from wainwright.pairing import Found, closest, newest
-from wainwright.planning import Job
-from wainwright.release import NIGHTLY, Diff
+from wainwright.formats.archive import ArchiveError
+from wainwright.releasing.pairing import Found, closest, newest
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.pipeline import Pipeline, say, tell, translated
 from wainwright.sessions.stage import merged

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from wainwright.earlier import Earlier, Published, Question, on_index, on_page, public
+from wainwright.declaration.planning import Job
+from wainwright.declaration.release import LATEST, NIGHTLY, Destination, Diff
 from wainwright.errors import WainwrightError
-from wainwright.pairing import Found, counterpart
-from wainwright.planning import Job
+from wainwright.formats.wheelfile import WheelName, parse_wheel_name
 from wainwright.receipts import digest_of
-from wainwright.release import LATEST, NIGHTLY, Destination, Diff
+from wainwright.releasing.earlier import Earlier, Published, Question, on_index, on_page, public
+from wainwright.releasing.pairing import Found, counterpart
+from wainwright.releasing.shelf import Shelf
 from wainwright.sessions.pipeline import Pipeline, say
 from wainwright.sessions.releasing import reached
-from wainwright.shelf import Shelf
-from wainwright.wheelfile import WheelName, parse_wheel_name
 
 
 def fetched(pipeline: Pipeline, wheels: Iterable[tuple[Job, Path, Diff]]) -> Mapping[str, Found]:

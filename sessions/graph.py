@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from wainwright.release import Release
+from wainwright.declaration.release import Release
 from wainwright.values import Glibc
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ import platform
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from wainwright.engines import Engine, find_engine, platform_of
+from wainwright.declaration.release import Image, Release
 from wainwright.errors import Exit, WainwrightError
-from wainwright.images import Found, build, have, look, pin_of, pull, ref_of
-from wainwright.pins import Lock, read_lock
-from wainwright.pushing import push, push_list
-from wainwright.release import Image, Release
+from wainwright.running.engines import Engine, find_engine, platform_of
+from wainwright.running.images import Found, build, have, look, pin_of, pull, ref_of
+from wainwright.running.pins import Lock, read_lock
+from wainwright.running.pushing import push, push_list
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.pipeline import Pipeline, say, tell
 from wainwright.sessions.stage import merged

@@ -8,12 +8,12 @@ from importlib.metadata import version
 from typing import Any
 
 from wainwright import __version__
-from wainwright.planning import Job
+from wainwright.declaration.planning import Job
+from wainwright.declaration.release import Image
 from wainwright.receipts import Receipt, digest_of
-from wainwright.release import Image
+from wainwright.running.standing import Standing
+from wainwright.running.toolchain import ZIG_VERSION
 from wainwright.sessions.pipeline import Pipeline
-from wainwright.standing import Standing
-from wainwright.toolchain import ZIG_VERSION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,16 +19,16 @@ from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
 from wainwright.clock import Clock
+from wainwright.declaration.planning import Job, for_nightly, plan, select
+from wainwright.declaration.release import NIGHTLY, Release
 from wainwright.errors import Exit, WainwrightError
-from wainwright.manifest import read as read_manifest
-from wainwright.nightly import day_of, tonight
-from wainwright.planning import Job, for_nightly, plan, select
 from wainwright.receipts import Receipts
-from wainwright.release import NIGHTLY, Release
+from wainwright.releasing.manifest import read as read_manifest
+from wainwright.releasing.nightly import day_of, tonight
 from wainwright.run import Run, run
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.options import Options
-from wainwright.sources import Prepared, prepare
+from wainwright.sourcing.sources import Prepared, prepare
 from wainwright.values import Python
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wainwright.cautions import cautions
-from wainwright.choosing import answer
 from wainwright.counting import counted
-from wainwright.planning import Job
+from wainwright.declaration.cautions import cautions
+from wainwright.declaration.choosing import answer
+from wainwright.declaration.planning import Job
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.pipeline import Pipeline, tell
-from wainwright.sources import identify
+from wainwright.sourcing.sources import identify
 from wainwright.values import Glibc
 
 

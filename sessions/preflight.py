@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wainwright.manifest import Manifest
+from wainwright.releasing.manifest import Manifest
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.pipeline import Pipeline, say, tell, translated
 from wainwright.sessions.releasing import Subject, check_choice, fly, known_seal, opened, tell_left_out

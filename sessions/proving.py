@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from wainwright.auditing.terms import Outside, Terms
 from wainwright.counting import counted
+from wainwright.declaration.release import Loaded
 from wainwright.errors import Exit, WainwrightError
-from wainwright.loading import ask_loader, describe, left_out, refusals, unpack
-from wainwright.mapped import mistakes, part
-from wainwright.places import Place
-from wainwright.release import Loaded
-from wainwright.terms import Outside, Terms
+from wainwright.running.loading import ask_loader, describe, left_out, refusals, unpack
+from wainwright.running.mapped import mistakes, part
+from wainwright.running.places import Place
 
 
 def prove_loading(

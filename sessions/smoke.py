@@ -8,16 +8,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from wainwright.archive import Archive
-from wainwright.collecting import read_libraries, read_scripts
-from wainwright.entering import enter, has_python
+from wainwright.declaration.planning import Job
+from wainwright.declaration.release import Image
 from wainwright.errors import Exit, WainwrightError
-from wainwright.linkerscripts import followed
-from wainwright.mapped import MAPPED
-from wainwright.places import Place
-from wainwright.planning import Job
-from wainwright.release import Image
+from wainwright.formats.archive import Archive
+from wainwright.formats.wheelfile import parse_wheel_name, read_dist_info
 from wainwright.run import Completed
+from wainwright.running.collecting import read_libraries, read_scripts
+from wainwright.running.entering import enter, has_python
+from wainwright.running.linkerscripts import followed
+from wainwright.running.mapped import MAPPED
+from wainwright.running.places import Place
+from wainwright.running.standing import Standing
 from wainwright.sessions.build import LIBRARIES
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.inputs import Place as Made
@@ -26,8 +28,6 @@ from wainwright.sessions.pipeline import Pipeline
 from wainwright.sessions.proving import prove_loading, prove_mapped
 from wainwright.sessions.stage import Outcome, Piece, carry_out, would
 from wainwright.sessions.standings import have_images
-from wainwright.standing import Standing
-from wainwright.wheelfile import parse_wheel_name, read_dist_info
 
 # Says where each module came from, so that an import from a source tree is seen (tilelang#251), and what is mapped.
 IMPORT: Final = f"""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from wainwright.entering import lacking_pythons
+from wainwright.declaration.release import Image
 from wainwright.errors import WainwrightError
-from wainwright.images import PinError
-from wainwright.pins import read_lock
-from wainwright.release import Image
+from wainwright.running.entering import lacking_pythons
+from wainwright.running.images import PinError
+from wainwright.running.pins import read_lock
+from wainwright.running.standing import Standing, stand
 from wainwright.sessions.pipeline import Pipeline, say
 from wainwright.sessions.stage import merged
-from wainwright.standing import Standing, stand
 from wainwright.values import Python
 
 Standings = Mapping[tuple[str, str], Standing]

@@ -11,9 +11,9 @@ from typing import Final
 
 import nox
 
-from wainwright.config import load
+from wainwright.declaration.config import load
+from wainwright.declaration.release import Release
 from wainwright.errors import WainwrightError
-from wainwright.release import Release
 from wainwright.sessions.edge import closing_line, report
 from wainwright.sessions.graph import Task, expand
 

@@ -16,7 +16,7 @@ from tox.config.types import Command, EnvList
 from tox.plugin import impl
 from tox.session.state import State
 
-from wainwright.config import load
+from wainwright.declaration.config import load
 from wainwright.errors import WainwrightError
 from wainwright.sessions.edge import report
 from wainwright.sessions.graph import Task, expand

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from wainwright.engines import Engine, find_engine, platform_of
-from wainwright.release import Image
+from wainwright.declaration.release import Image
+from wainwright.running.engines import Engine, find_engine, platform_of
 
 SCRIPTS = Path(__file__).parent.parent / "docker"
 

@@ -22,13 +22,13 @@ import httpx2
 
 from misbehaving import Fault, Seen
 from strict_github import COMMIT, OWNER, REPO, TOKEN, Clock, StrictGitHub, sealed
-from wainwright.destinations import Asset
 from wainwright.errors import Exit, WainwrightError
-from wainwright.github import GitHub
-from wainwright.mark import unmarked
-from wainwright.patience import Patience
-from wainwright.releasepage import ReleasePage
-from wainwright.wanted import Wanted
+from wainwright.hosts.destinations import Asset
+from wainwright.hosts.github import GitHub
+from wainwright.hosts.mark import unmarked
+from wainwright.hosts.patience import Patience
+from wainwright.hosts.releasepage import ReleasePage
+from wainwright.hosts.wanted import Wanted
 
 # What ghapi makes of each operation for each client anew, which is dearer than the client's requests
 _params = cache(fastspec.oapi.sanitized_params)

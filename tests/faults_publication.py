@@ -25,18 +25,18 @@ from misbehaving import Fault, Seen
 from servers import Server
 from strict_github import COMMIT, OWNER, REPO, TOKEN, Clock, StrictGitHub
 from strict_index import Front, Habits, StrictIndex
-from wainwright.destinations import Asset
+from wainwright.declaration.release import Destination
 from wainwright.errors import Exit, WainwrightError
-from wainwright.github import GitHub
-from wainwright.index import Index, connect
-from wainwright.journal import Journal
-from wainwright.patience import Patience
-from wainwright.publishing import Publication, Site
+from wainwright.hosts.destinations import Asset
+from wainwright.hosts.github import GitHub
+from wainwright.hosts.index import Index, connect
+from wainwright.hosts.patience import Patience
+from wainwright.hosts.releasepage import ReleasePage
+from wainwright.hosts.wanted import Wanted
 from wainwright.receipts import Artifact
-from wainwright.release import Destination
-from wainwright.releasepage import ReleasePage
+from wainwright.releasing.journal import Journal
+from wainwright.releasing.publishing import Publication, Site
 from wainwright.run import Completed
-from wainwright.wanted import Wanted
 
 PASSWORD = "correct-horse-7391"  # noqa: S105 - the one that test_index gives to its servers, too
 TAGS = ("cp310-cp310-linux_x86_64", "cp311-cp311-linux_x86_64", "py3-none-any")

@@ -8,10 +8,10 @@ from typing import Any
 
 import native
 from elves import Recipe, make
-from wainwright.audit import audit
-from wainwright.terms import Outside, Pattern
+from wainwright.auditing.audit import audit
+from wainwright.auditing.terms import Outside, Pattern
+from wainwright.auditing.verdict import Finding, Verdict
 from wainwright.values import Glibc
-from wainwright.verdict import Finding, Verdict
 
 OLD = "demo-1.0-cp310-cp310-manylinux_2_17_x86_64.whl"
 UNTAGGED = "demo-1.0-cp310-cp310-linux_x86_64.whl"

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import native
-from wainwright import config
-from wainwright.planning import Job, plan
-from wainwright.proofs import Sealing
+from wainwright.declaration import config
+from wainwright.declaration.planning import Job, plan
+from wainwright.declaration.release import Release
 from wainwright.receipts import Artifact, Receipt, Receipts
-from wainwright.release import Release
+from wainwright.releasing.proofs import Sealing
 from wainwright.values import Python
 
 TOML = """

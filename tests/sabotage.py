@@ -16,9 +16,9 @@ from typing import Any
 
 import native
 import zips
-from wainwright.archive import ArchiveError
-from wainwright.audit import audit
-from wainwright.verdict import Verdict
+from wainwright.auditing.audit import audit
+from wainwright.auditing.verdict import Verdict
+from wainwright.formats.archive import ArchiveError
 
 UNREADABLE = "unreadable"  # not a rule: the wheel as a whole is refused
 Named = tuple[str, "str | None"]  # rule, member

@@ -16,7 +16,7 @@ import zips
 from judging import outside, patterns
 from sabotage import Draft, Innocent, retagged
 from sabotage_goods import MODULE, Yard, symbol_of
-from wainwright.terms import Pattern, Terms
+from wainwright.auditing.terms import Pattern, Terms
 from wainwright.values import Glibc
 
 EXTRA: Final = "demo/libextra.so"

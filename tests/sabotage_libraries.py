@@ -11,7 +11,7 @@ from elves import Recipe, make
 from judging import outside, patterns
 from sabotage import Draft, Sabotage
 from sabotage_goods import CORE, DEP, MODULE, Yard, symbol_of
-from wainwright.terms import Pattern, Terms
+from wainwright.auditing.terms import Pattern, Terms
 
 DRIVERS: Final = (
     "libcuda.so.1", "libcuda.so", "libcuda.so.535.54.03", "libcudadebugger.so.1", "libnvidia-ml.so.1",

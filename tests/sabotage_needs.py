@@ -10,7 +10,7 @@ import native
 from sabotage import Draft, Sabotage, retagged
 from sabotage_elf import DT_DEBUG, DT_NEEDED, PT_DYNAMIC, PT_GNU_STACK, PT_LOAD, Patch
 from sabotage_goods import MODULE, Yard
-from wainwright.terms import Terms
+from wainwright.auditing.terms import Terms
 from wainwright.values import Glibc
 
 # library, version, symbols: each is more than 2.17 offers

@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from misbehaving import Answer, Fault, Loopback, Misbehaving, Seen
-from wainwright.destinations import Asset
+from wainwright.hosts.destinations import Asset
 
 OWNER, REPO, TOKEN = "octo", "demo", "ghp_strictSecretOfTheTests0123456789abcd"
 COMMIT = "1" * 40

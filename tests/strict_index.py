@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from misbehaving import Answer, Fault, Loopback, Misbehaving, Seen
 from servers import Server, parts
-from wainwright.simplepage import ACCEPT, parse
+from wainwright.hosts.simplepage import ACCEPT, parse
 
 JSON = "application/vnd.pypi.simple.v1+json"
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from wainwright import archive as module
-from wainwright.archive import Archive, ArchiveError, Limits, MemberError
+from wainwright.formats import archive as module
+from wainwright.formats.archive import Archive, ArchiveError, Limits, MemberError
 from zips import Part, archive, deflated, streamed
 
 BIG = b"".join(hashlib.sha256(bytes([i % 256, i // 256])).digest() for i in range(30_000))

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 import native
 from elves import Recipe, make
 from judging import AARCH64, OLD, UNTAGGED, extension, judged, only, outside, patterns, rules
-from wainwright.archive import ArchiveError
-from wainwright.audit import audit
-from wainwright.rendering import render
-from wainwright.terms import Terms
+from wainwright.auditing.audit import audit
+from wainwright.auditing.rendering import render
+from wainwright.auditing.terms import Terms
+from wainwright.auditing.verdict import document
+from wainwright.formats.archive import ArchiveError
 from wainwright.values import Glibc
-from wainwright.verdict import document
 
 SCHEMA = json.loads((Path(native.__file__).parents[1] / "src/wainwright/audit.schema.json").read_text())
 NEW = {"needs": {"libc.so.6": ["GLIBC_2.2.5", "GLIBC_2.34"]}, "symbols": {

@@ -16,7 +16,7 @@ from measuring import Contestant, Measured, race  # noqa: E402
 from reporting import document, markdown, shortfalls  # noqa: E402
 from samples import Wheel, make_dependency, make_needy, make_tiny  # noqa: E402
 
-from wainwright.audit import audit  # noqa: E402
+from wainwright.auditing.audit import audit  # noqa: E402
 
 PYTHON = sys.executable
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from projects import RELEASE, Project
-from wainwright import config
-from wainwright.cautions import cautions
-from wainwright.planning import plan
+from wainwright.declaration import config
+from wainwright.declaration.cautions import cautions
+from wainwright.declaration.planning import plan
 from wainwright.values import Glibc, Python
 
 IMAGES = """

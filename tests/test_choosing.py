@@ -10,8 +10,8 @@ import pytest
 from packaging.tags import sys_tags
 
 import releases
-from wainwright.choosing import Offer, User, answer, choices, choose, offers, platforms, ranks, warnings
-from wainwright.planning import Job, plan
+from wainwright.declaration.choosing import Offer, User, answer, choices, choose, offers, platforms, ranks, warnings
+from wainwright.declaration.planning import Job, plan
 from wainwright.values import Glibc, Python
 
 FULL = Offer(name="demo-1.0-cp310-cp310-manylinux_2_27_x86_64.whl", variant="full", backends=frozenset({"cpu", "cuda"}))

@@ -13,12 +13,12 @@ import jsonschema_rs
 import pytest
 import tomli
 
-from wainwright import complaints, config, release
-from wainwright.document import Document
+from wainwright.auditing.terms import Pattern
+from wainwright.declaration import complaints, config, release
+from wainwright.declaration.document import Document
+from wainwright.declaration.planchecks import known_glibc
+from wainwright.declaration.release import Directory, Git, Image, Sdist
 from wainwright.errors import Exit, WainwrightError
-from wainwright.planchecks import known_glibc
-from wainwright.release import Directory, Git, Image, Sdist
-from wainwright.terms import Pattern
 from wainwright.values import Glibc, Python
 
 HERE = Path(__file__).parent
@@ -447,7 +447,7 @@ def test_loading_brings_no_heavy_module_along(tmp_path: Path) -> None:
     code = """if True:
         import sys
         from pathlib import Path
-        from wainwright import config
+        from wainwright.declaration import config
         config.load(Path("release.toml"))
         print(*sys.modules.keys() & {"pydantic", "packaging", "difflib", "nox", "zipfile", "subprocess", "tempfile"})
     """

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 import engine
-from wainwright.containers import Container, enter_container
-from wainwright.entering import enter, lacking_pythons
+from wainwright.declaration.release import Image
 from wainwright.errors import Exit, WainwrightError
-from wainwright.images import look
-from wainwright.places import Place
-from wainwright.release import Image
 from wainwright.run import run
-from wainwright.standing import stand
+from wainwright.running.containers import Container, enter_container
+from wainwright.running.entering import enter, lacking_pythons
+from wainwright.running.images import look
+from wainwright.running.places import Place
+from wainwright.running.standing import stand
 from wainwright.values import Python
 
 pytestmark = pytest.mark.engine
@@ -240,10 +240,10 @@ def test_a_failed_container_is_kept_on_demand(capfd: pytest.CaptureFixture[str])
 LONG = """
 import sys
 from pathlib import Path
-from wainwright.entering import enter
-from wainwright.release import Image
+from wainwright.running.entering import enter
+from wainwright.declaration.release import Image
 from wainwright.run import interruptible, run
-from wainwright.standing import stand
+from wainwright.running.standing import stand
 with interruptible(), enter(stand(Image(name="x", ref=sys.argv[1])), Path(sys.argv[2]), run) as place:
     print(place.name, flush=True)
     place.run(["sleep", "600"], env=place.environment())

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 import corpus
-from wainwright.audit import audit
-from wainwright.policy import load_policies
+from wainwright.auditing.audit import audit
+from wainwright.auditing.policy import load_policies
+from wainwright.auditing.verdict import Verdict
 from wainwright.values import Glibc
-from wainwright.verdict import Verdict
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 ROWS = corpus.rows()

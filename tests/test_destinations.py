@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from wainwright.destinations import Asset, Fate, Remote, conflict, fate
 from wainwright.errors import Exit
+from wainwright.hosts.destinations import Asset, Fate, Remote, conflict, fate
 
 ASSET = Asset(name="a.whl", path=Path("a.whl"), size=5, sha256="a" * 64)
 

@@ -12,7 +12,7 @@ import native
 import wainwright
 from judging import OLD, extension
 from wainwright.__main__ import main
-from wainwright.diffrendering import size
+from wainwright.comparing.diffrendering import size
 from wainwright.errors import Exit
 
 GOOD = extension()

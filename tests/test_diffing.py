@@ -9,10 +9,10 @@ import pytest
 
 import native
 from judging import OLD, extension
-from wainwright.archive import ArchiveError
-from wainwright.difference import Delta, Difference
-from wainwright.diffing import compare
+from wainwright.comparing.difference import Delta, Difference
+from wainwright.comparing.diffing import compare
 from wainwright.errors import Exit, WainwrightError
+from wainwright.formats.archive import ArchiveError
 
 NAME = "demo-{}-cp310-cp310-manylinux_2_17_x86_64.whl"
 GOOD = extension()

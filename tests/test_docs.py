@@ -9,11 +9,11 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from wainwright import complaints
-from wainwright.cautions import cautions
-from wainwright.config import load
-from wainwright.planning import plan
-from wainwright.unpack import unpack
+from wainwright.declaration import complaints
+from wainwright.declaration.cautions import cautions
+from wainwright.declaration.config import load
+from wainwright.declaration.planning import plan
+from wainwright.declaration.unpack import unpack
 from wainwright.values import Python
 
 ROOT = Path(__file__).parent.parent

@@ -11,14 +11,14 @@ from packaging.version import Version
 from misbehaving import Fault, Seen
 from strict_github import OWNER, REPO, TOKEN, Clock, StrictGitHub
 from strict_index import Habits, StrictIndex
-from wainwright.credentials import Account
-from wainwright.earlier import Earlier, Question, on_index, on_page
+from wainwright.declaration.release import Directory, Project
 from wainwright.errors import Exit, WainwrightError
-from wainwright.github import GitHub
-from wainwright.indexpages import Pages
-from wainwright.manifest import File, Manifest
-from wainwright.patience import Patience
-from wainwright.release import Directory, Project
+from wainwright.hosts.credentials import Account
+from wainwright.hosts.github import GitHub
+from wainwright.hosts.indexpages import Pages
+from wainwright.hosts.patience import Patience
+from wainwright.releasing.earlier import Earlier, Question, on_index, on_page
+from wainwright.releasing.manifest import File, Manifest
 
 PROJECT = Project(source=Directory(path=Path()))
 PAGES = Project(source=Directory(path=Path()), tag="demo/{version}")

@@ -15,12 +15,12 @@ import pytest
 
 import npm
 from strict_github import COMMIT, TOKEN, sealed
-from wainwright.destinations import Remote
 from wainwright.errors import Exit, WainwrightError
-from wainwright.github import GitHub, of_environment
-from wainwright.patience import Patience
-from wainwright.releasepage import ReleasePage
-from wainwright.wanted import Wanted
+from wainwright.hosts.destinations import Remote
+from wainwright.hosts.github import GitHub, of_environment
+from wainwright.hosts.patience import Patience
+from wainwright.hosts.releasepage import ReleasePage
+from wainwright.hosts.wanted import Wanted
 
 SEED = {
     "tokens": {TOKEN: {"login": "octo", "scopes": ["repo"]}},

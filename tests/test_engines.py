@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import engine
-from wainwright.engines import find_engine, platform_of
 from wainwright.errors import Exit, WainwrightError
-from wainwright.refusals import refusal, saying
+from wainwright.running.engines import find_engine, platform_of
+from wainwright.running.refusals import refusal, saying
 
 
 def program(folder: Path, name: str, script: str) -> dict[str, str]:

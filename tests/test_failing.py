@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from wainwright.difference import Delta, Difference, FloorChange, Side
+from wainwright.comparing.difference import Delta, Difference, FloorChange, Side
+from wainwright.comparing.failing import judge, parse_conditions
 from wainwright.errors import Exit, WainwrightError
-from wainwright.failing import judge, parse_conditions
 
 SIDE = Side(wheel="demo-1.0-py3-none-any.whl", sha256="0" * 64, size=1000, installed=5000, measured=None)
 SAME = Difference(old=SIDE, new=SIDE)

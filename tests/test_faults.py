@@ -18,10 +18,10 @@ import faults_github
 import faults_publication
 from misbehaving import Fault, Seen
 from strict_github import COMMIT, OWNER, REPO, TOKEN, StrictGitHub, sealed
-from wainwright.github import GitHub
-from wainwright.patience import Patience
-from wainwright.releasepage import ReleasePage
-from wainwright.wanted import Wanted
+from wainwright.hosts.github import GitHub
+from wainwright.hosts.patience import Patience
+from wainwright.hosts.releasepage import ReleasePage
+from wainwright.hosts.wanted import Wanted
 
 SCHEDULES = int(os.environ.get("WAINWRIGHT_FAULTS", "1000"))
 WHOLE = SCHEDULES // 5  # of whole publications; the others are of the release page alone
@@ -34,10 +34,10 @@ PUBLISH = """
     from pathlib import Path
     sys.path.insert(0, {tests!r})
     from strict_github import COMMIT, OWNER, REPO, TOKEN, sealed
-    from wainwright.github import GitHub
-    from wainwright.patience import Patience
-    from wainwright.releasepage import ReleasePage
-    from wainwright.wanted import Wanted
+    from wainwright.hosts.github import GitHub
+    from wainwright.hosts.patience import Patience
+    from wainwright.hosts.releasepage import ReleasePage
+    from wainwright.hosts.wanted import Wanted
 
     def publish():
         assets = sealed(Path({folder!r}), {files!r})

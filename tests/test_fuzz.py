@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 import elves
 import zips
 from sabotage import Draft, draft
-from wainwright.archive import ArchiveError
-from wainwright.audit import audit
-from wainwright.rendering import render
-from wainwright.terms import Pattern, Terms
-from wainwright.verdict import Verdict, document
+from wainwright.auditing.audit import audit
+from wainwright.auditing.rendering import render
+from wainwright.auditing.terms import Pattern, Terms
+from wainwright.auditing.verdict import Verdict, document
+from wainwright.formats.archive import ArchiveError
 
 NAME = "demo-1.0-cp311-abi3-manylinux_2_17_x86_64.whl"
 INFO = "demo-1.0.dist-info"
@@ -227,9 +227,9 @@ def gone_off(title: str, data: bytes, wheel: Path) -> str:
     code = (
         "import resource, sys\n"
         "from pathlib import Path\n"
-        "from wainwright.archive import ArchiveError\n"
-        "from wainwright.audit import audit\n"
-        "import wainwright.rules, packaging.utils, abi3info, csv, hashlib\n"
+        "from wainwright.formats.archive import ArchiveError\n"
+        "from wainwright.auditing.audit import audit\n"
+        "import wainwright.auditing.rules, packaging.utils, abi3info, csv, hashlib\n"
         "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10\n"
         f"before = peak()\nresource.setrlimit(resource.RLIMIT_CPU, ({TIME}, {TIME}))\n"
         "try:\n    verdict = audit(Path(sys.argv[1]))\n    print(len(verdict.violations))\n"

@@ -20,8 +20,8 @@ import pytest
 from misbehaving import Fault
 from strict_github import COMMIT, OWNER, REPO, TOKEN, Clock, StrictGitHub, sealed
 from wainwright.errors import Exit, WainwrightError
-from wainwright.github import API, GitHub, Page, kept_name, of_environment, token_of
-from wainwright.patience import Gone, Patience, Unprocessable, Unsure
+from wainwright.hosts.github import API, GitHub, Page, kept_name, of_environment, token_of
+from wainwright.hosts.patience import Gone, Patience, Unprocessable, Unsure
 
 NAME = f"{OWNER}/{REPO}"
 
@@ -264,8 +264,8 @@ def test_a_vast_file_goes_up_and_down_in_little_memory(tmp_path: Path) -> None:
     script = f"""
         import resource
         from pathlib import Path
-        from wainwright.destinations import Asset
-        from wainwright.github import GitHub, Page
+        from wainwright.hosts.destinations import Asset
+        from wainwright.hosts.github import GitHub, Page
 
         def peak():
             return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 
 import native
-from wainwright.audit import audit
-from wainwright.collecting import collect, parse_loader, read_libraries
-from wainwright.elf import read_elf
+from wainwright.auditing.audit import audit
+from wainwright.auditing.graft import Grafted, graft
+from wainwright.auditing.policy import load_policies
+from wainwright.auditing.terms import Outside, Pattern, Terms
 from wainwright.errors import Exit, WainwrightError
-from wainwright.graft import Grafted, graft
-from wainwright.host import Host, enter_host
-from wainwright.policy import load_policies
+from wainwright.formats.elf import read_elf
 from wainwright.run import run
-from wainwright.terms import Outside, Pattern, Terms
+from wainwright.running.collecting import collect, parse_loader, read_libraries
+from wainwright.running.host import Host, enter_host
 from wainwright.values import Glibc
 
 ARCH = platform.machine()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from wainwright.config import load
+from wainwright.declaration.config import load
 from wainwright.sessions.graph import Task, expand, in_order
 
 RELEASE = """

@@ -13,9 +13,9 @@ from judging import extension
 from projects import RELEASE, Project
 from registry import registry
 from test_loading import NEW
-from wainwright.images import pull
-from wainwright.pushing import push, push_list
-from wainwright.release import Image
+from wainwright.declaration.release import Image
+from wainwright.running.images import pull
+from wainwright.running.pushing import push, push_list
 
 pytestmark = pytest.mark.engine
 

@@ -9,12 +9,12 @@ import pytest
 
 import engine
 from registry import registry
+from wainwright.declaration.release import Image
 from wainwright.errors import Exit, WainwrightError
-from wainwright.images import PinError, build, have, is_stale, look, pin_of, pull
-from wainwright.pins import Lock, Pin, read_lock
-from wainwright.pushing import push
-from wainwright.release import Image
-from wainwright.standing import stand
+from wainwright.running.images import PinError, build, have, is_stale, look, pin_of, pull
+from wainwright.running.pins import Lock, Pin, read_lock
+from wainwright.running.pushing import push
+from wainwright.running.standing import stand
 
 ARCH = os.uname().machine
 

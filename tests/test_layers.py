@@ -11,7 +11,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-LIBRARY = sorted(path for path in (ROOT / "src/wainwright").rglob("*.py") if path.name != "__main__.py")
+SOURCE = ROOT / "src" / "wainwright"
+LIBRARY = sorted(path for path in SOURCE.rglob("*.py") if path.name != "__main__.py")
+# What each package of the library may import beside what stands at the top, in the order in which they build.
+MAY: dict[str, set[str]] = {
+    "formats": set(),
+    "auditing": {"formats"},
+    "declaration": {"auditing"},
+    "comparing": {"formats", "auditing"},
+    "sourcing": {"declaration"},
+    "running": {"formats", "auditing", "declaration"},
+    "hosts": {"declaration"},
+    "releasing": {"formats", "auditing", "declaration", "sourcing", "hosts"},
+}
 
 
 def imported(path: Path) -> Iterator[str]:
@@ -26,6 +38,16 @@ def imported(path: Path) -> Iterator[str]:
 def test_the_library_imports_neither_nox_nor_the_sessions(path: Path) -> None:
     wrong = [name for name in imported(path) if name.split(".")[0] in {"nox", "tox"} or "sessions" in name.split(".")]
     assert wrong == []
+
+
+@pytest.mark.parametrize("package", MAY)
+def test_packages_import_one_way(package: str) -> None:
+    used = {name.split(".")[1] for path in (SOURCE / package).rglob("*.py") for name in imported(path) if "." in name}
+    assert used & MAY.keys() <= MAY[package] | {package}
+
+
+def test_every_package_has_its_place_in_that_order() -> None:
+    assert {path.parent.relative_to(SOURCE).parts[0] for path in SOURCE.glob("*/*.py")} == MAY.keys()
 
 
 def test_the_edges_are_not_imported_by_the_stages() -> None:

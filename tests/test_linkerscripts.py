@@ -7,11 +7,11 @@ import pytest
 
 import native
 from judging import extension, judged, only, outside, patterns, rules
-from wainwright.collecting import collect, read_libraries, read_scripts
-from wainwright.host import enter_host
-from wainwright.linkerscripts import Script, find_scripts, followed
+from wainwright.auditing.terms import Outside, Pattern, Terms
 from wainwright.run import run
-from wainwright.terms import Outside, Pattern, Terms
+from wainwright.running.collecting import collect, read_libraries, read_scripts
+from wainwright.running.host import enter_host
+from wainwright.running.linkerscripts import Script, find_scripts, followed
 
 DEP = "libdep.so.1"
 NEEDS_DEP = {"demo/mod.so": extension(needed=("libc.so.6", DEP))}

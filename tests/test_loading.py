@@ -6,13 +6,13 @@ import pytest
 
 import engine
 import native
-from wainwright.entering import enter
+from wainwright.auditing.terms import Outside, Pattern, Terms
 from wainwright.errors import WainwrightError
-from wainwright.host import enter_host
-from wainwright.loading import Answer, Unpacked, ask_loader, describe, left_out, refusals, unpack
 from wainwright.run import run
-from wainwright.standing import stand
-from wainwright.terms import Outside, Pattern, Terms
+from wainwright.running.entering import enter
+from wainwright.running.host import enter_host
+from wainwright.running.loading import Answer, Unpacked, ask_loader, describe, left_out, refusals, unpack
+from wainwright.running.standing import stand
 
 EXT = "void *PyInit_mod(void) { return 0; }"
 NEW = """

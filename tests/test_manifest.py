@@ -13,12 +13,12 @@ import pytest
 
 import releases
 from releases import Trial
-from wainwright import manifest
 from wainwright.errors import Exit, WainwrightError
-from wainwright.manifest import Manifest
-from wainwright.proofs import Sealing, examine
 from wainwright.receipts import Artifact
-from wainwright.sealing import seal
+from wainwright.releasing import manifest
+from wainwright.releasing.manifest import Manifest
+from wainwright.releasing.proofs import Sealing, examine
+from wainwright.releasing.sealing import seal
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import native
-from wainwright.mapped import MAPPED, Mapped, mistakes, part
-from wainwright.release import Loaded
+from wainwright.declaration.release import Loaded
+from wainwright.running.mapped import MAPPED, Mapped, mistakes, part
 
 GOMP = "/v/lib/site-packages/demo.libs/libgomp-a34b3233.so.1.0.0"
 MODULE = "/v/lib/site-packages/demo/mod.so"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from wainwright.mark import Mark, unmarked
+from wainwright.hosts.mark import Mark, unmarked
 
 
 @pytest.mark.parametrize("body", ["", "What is new", "Two\n\nparagraphs", "<!-- a comment of theirs -->"])

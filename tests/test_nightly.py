@@ -12,9 +12,9 @@ import releases
 from misbehaving import Fault
 from tagged import CLOCK, Tagged, git, tagged
 from wainwright.clock import Clock
+from wainwright.declaration.release import Directory
 from wainwright.errors import Exit, WainwrightError
-from wainwright.nightly import day_of, stands_for, version_of
-from wainwright.release import Directory
+from wainwright.releasing.nightly import day_of, stands_for, version_of
 from wainwright.sessions import preflight, publish, release, report
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.options import Options

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import releases
-from wainwright.notes import changelog, compose, human, section, wheel_table
-from wainwright.sealing import seal
+from wainwright.releasing.notes import changelog, compose, human, section, wheel_table
+from wainwright.releasing.sealing import seal
 
 MARKDOWN = """\
 # Changelog

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import engine
-from wainwright.entering import enter
 from wainwright.errors import Exit
 from wainwright.run import run
-from wainwright.standing import stand
+from wainwright.running.entering import enter
+from wainwright.running.standing import stand
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 import releases
-from wainwright import pages
 from wainwright.errors import Exit, WainwrightError
-from wainwright.manifest import Manifest
-from wainwright.pages import Link
+from wainwright.hosts.simplepage import parse
+from wainwright.releasing import pages
+from wainwright.releasing.manifest import Manifest
+from wainwright.releasing.pages import Link
+from wainwright.releasing.sealing import seal
 from wainwright.run import run
-from wainwright.sealing import seal
-from wainwright.simplepage import parse
 
 TOML = releases.TOML.replace('repository = "owner/demo"', 'repository = "owner/demo"\nindex = true')
 A, B = "a" * 64, "b" * 64

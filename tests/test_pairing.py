@@ -6,12 +6,12 @@ from typing import NoReturn
 import pytest
 
 import releases
-from wainwright.earlier import Earlier, Published
+from wainwright.declaration.planning import Job, plan
 from wainwright.errors import Exit, WainwrightError
-from wainwright.pairing import closest, counterpart, newest
-from wainwright.planning import Job, plan
+from wainwright.formats.wheelfile import parse_wheel_name
+from wainwright.releasing.earlier import Earlier, Published
+from wainwright.releasing.pairing import closest, counterpart, newest
 from wainwright.values import Python
-from wainwright.wheelfile import parse_wheel_name
 
 MANY = "manylinux_2_17_x86_64"
 

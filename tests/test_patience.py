@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from wainwright.errors import Exit, WainwrightError
-from wainwright.patience import Patience, limit_wait, until_reset
+from wainwright.hosts.patience import Patience, limit_wait, until_reset
 
 NOW = 1_800_000_000.0
 SPENT = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1800000100"}

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from wainwright import config
+from wainwright.auditing.terms import Pattern
+from wainwright.declaration import config
+from wainwright.declaration.planning import Job, plan, select
+from wainwright.declaration.release import Release
 from wainwright.errors import Exit, WainwrightError
-from wainwright.planning import Job, plan, select
-from wainwright.release import Release
-from wainwright.terms import Pattern
 from wainwright.values import Glibc, Python
 
 RELEASE = """

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from wainwright.auditing.policy import Floor, Policies, load_policies
+from wainwright.auditing.policyfile import installed_data
 from wainwright.errors import WainwrightError
-from wainwright.policy import Floor, Policies, load_policies
-from wainwright.policyfile import installed_data
 from wainwright.values import Glibc
 
 
@@ -176,8 +176,7 @@ def test_data_that_is_absent_or_broken(tmp_path: Path) -> None:
 
 
 def test_auditwheel_itself_is_not_imported() -> None:
-    code = (
-        "import sys; from wainwright.policy import load_policies; load_policies(); print('auditwheel' in sys.modules)"
-    )
+    code = "from wainwright.auditing.policy import load_policies; load_policies();"
+    code += "import sys; print('auditwheel' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

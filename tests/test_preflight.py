@@ -16,19 +16,19 @@ import servers
 from releases import Trial
 from servers import Small
 from strict_github import OWNER, REPO, TOKEN, StrictGitHub
-from wainwright import filechecks
+from wainwright.declaration.release import Destination
 from wainwright.errors import Exit, WainwrightError
 from wainwright.finding import Finding, refuse
-from wainwright.gitstate import Tree
-from wainwright.manifest import File
-from wainwright.patience import Patience
-from wainwright.preflight import Preflight
-from wainwright.proofs import examine
-from wainwright.release import Destination
+from wainwright.hosts.patience import Patience
+from wainwright.hosts.sites import connected
+from wainwright.hosts.tokens import Scope, scope
+from wainwright.releasing import filechecks
+from wainwright.releasing.gitstate import Tree
+from wainwright.releasing.manifest import File
+from wainwright.releasing.preflight import Preflight
+from wainwright.releasing.proofs import examine
+from wainwright.releasing.sealing import seal
 from wainwright.run import run
-from wainwright.sealing import seal
-from wainwright.sites import connected
-from wainwright.tokens import Scope, scope
 
 PASSWORD = "correct-horse-7391"  # noqa: S105
 

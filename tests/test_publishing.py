@@ -15,18 +15,18 @@ from misbehaving import Fault, Seen
 from servers import Small
 from strict_github import COMMIT, OWNER, REPO, TOKEN, StrictGitHub
 from twine_here import run
-from wainwright.destinations import Asset
+from wainwright.declaration.release import Destination
 from wainwright.errors import Exit, WainwrightError
-from wainwright.github import GitHub
-from wainwright.index import Index, connect
-from wainwright.journal import Journal
-from wainwright.patience import Patience
-from wainwright.publication import Row, State, failure, table
-from wainwright.publishing import Publication, Site
+from wainwright.hosts.destinations import Asset
+from wainwright.hosts.github import GitHub
+from wainwright.hosts.index import Index, connect
+from wainwright.hosts.patience import Patience
+from wainwright.hosts.releasepage import ReleasePage
+from wainwright.hosts.wanted import Wanted
 from wainwright.receipts import Artifact
-from wainwright.release import Destination
-from wainwright.releasepage import ReleasePage
-from wainwright.wanted import Wanted
+from wainwright.releasing.journal import Journal
+from wainwright.releasing.publication import Row, State, failure, table
+from wainwright.releasing.publishing import Publication, Site
 
 PASSWORD = "correct-horse-7391"  # noqa: S105
 COMMAND = "nox -s publish -- v1.0"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wainwright.record import hashed, parse_record, read_cells, write_record
+from wainwright.formats.record import hashed, parse_record, read_cells, write_record
 
 DIGEST = hashlib.sha256(b"x").digest()
 CELLS = hashed(b"x")

@@ -12,13 +12,13 @@ import pytest
 
 from misbehaving import Fault, Seen
 from strict_github import COMMIT, OWNER, REPO, TOKEN, Clock, StrictGitHub, sealed
-from wainwright.destinations import Asset, Destination
 from wainwright.errors import Exit, WainwrightError
-from wainwright.github import GitHub
-from wainwright.mark import Mark, unmarked
-from wainwright.patience import Patience
-from wainwright.releasepage import ReleasePage
-from wainwright.wanted import Wanted
+from wainwright.hosts.destinations import Asset, Destination
+from wainwright.hosts.github import GitHub
+from wainwright.hosts.mark import Mark, unmarked
+from wainwright.hosts.patience import Patience
+from wainwright.hosts.releasepage import ReleasePage
+from wainwright.hosts.wanted import Wanted
 
 FILES = {
     "demo-1.0+cpu-cp310-cp310-manylinux_2_17_x86_64.whl": b"wheel one",

@@ -4,10 +4,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import releases
-from wainwright.journal import Journal
-from wainwright.reporting import markdown, report
-from wainwright.reportpage import page
-from wainwright.sealing import seal
+from wainwright.releasing.journal import Journal
+from wainwright.releasing.reporting import markdown, report
+from wainwright.releasing.reportpage import page
+from wainwright.releasing.sealing import seal
 
 VERDICT = {
     "measured": {"tag": "manylinux_2_17_x86_64"},

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from elves import Recipe, make
-from wainwright.elf import read_elf
-from wainwright.resolution import SITE, Loadable, Resolution, origin_path, resolve
+from wainwright.auditing.resolution import SITE, Loadable, Resolution, origin_path, resolve
+from wainwright.formats.elf import read_elf
 
 
 def loadable(member: str, **fields: object) -> Loadable:

@@ -15,9 +15,9 @@ import pytest
 
 import elves
 import native
-from wainwright.archive import Archive, ArchiveError, MemberError
+from wainwright.auditing.retag import retag, with_tags, with_version
 from wainwright.errors import Exit, WainwrightError
-from wainwright.retag import retag, with_tags, with_version
+from wainwright.formats.archive import Archive, ArchiveError, MemberError
 
 TWO = ("manylinux2014_x86_64", "manylinux_2_17_x86_64")
 NAME = "demo-1.0-cp310-cp310-linux_x86_64.whl"

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from wainwright import rewriting
-from wainwright.archive import Archive, MemberError
 from wainwright.errors import WainwrightError
-from wainwright.rewriting import Copied, Written, write_archive
-from wainwright.zipdirectory import CENTRAL
-from wainwright.ziprecords import NewMember, central_record, copied_record, end_records, local_header
+from wainwright.formats import rewriting
+from wainwright.formats.archive import Archive, MemberError
+from wainwright.formats.rewriting import Copied, Written, write_archive
+from wainwright.formats.zipdirectory import CENTRAL
+from wainwright.formats.ziprecords import NewMember, central_record, copied_record, end_records, local_header
 from zips import Part, archive, streamed
 
 

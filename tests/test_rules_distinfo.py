@@ -9,7 +9,7 @@ import pytest
 
 import native
 from judging import AARCH64, OLD, extension, judged, only, rules
-from wainwright.audit import audit
+from wainwright.auditing.audit import audit
 
 INFO = "demo-1.0.dist-info"
 EXT = {"demo/mod.so": extension()}

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from judging import extension, judged, only, rules
-from wainwright.requirements import applies
-from wainwright.terms import Pattern, Terms
+from wainwright.auditing.requirements import applies
+from wainwright.auditing.terms import Pattern, Terms
 
 INFO = "demo-1.0.dist-info"
 EXT = {"demo/mod.so": extension()}

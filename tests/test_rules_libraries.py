@@ -7,7 +7,7 @@ import pytest
 import native
 from elves import Recipe, make
 from judging import AARCH64, UNTAGGED, extension, judged, only, outside, patterns, rules
-from wainwright.terms import Pattern, Terms
+from wainwright.auditing.terms import Pattern, Terms
 
 DEP = "libdep.so.1"
 

@@ -8,8 +8,8 @@ import pytest
 import native
 from elves import Recipe, gnu_property, make
 from judging import AARCH64, OLD, extension, judged, only, rules
-from wainwright.rules.objects import level
-from wainwright.terms import Terms
+from wainwright.auditing.rules.objects import level
+from wainwright.auditing.terms import Terms
 
 EXT = "void *PyInit_mod(void) { return 0; }"
 NEWEST = "demo-1.0-cp310-cp310-manylinux_2_41_x86_64.whl"

@@ -7,10 +7,10 @@ import pytest
 
 import native
 from judging import OLD, extension, judged, only, outside, patterns, rules
-from wainwright.audit import audit
-from wainwright.rules import RULES
-from wainwright.terms import RULES as NAMES
-from wainwright.terms import Outside, Pattern, Terms
+from wainwright.auditing.audit import audit
+from wainwright.auditing.rules import RULES
+from wainwright.auditing.terms import RULES as NAMES
+from wainwright.auditing.terms import Outside, Pattern, Terms
 
 DEP = "libdep.so.1"
 HASHED = "demo.libs/libdep-0123abcd.so.1.0"

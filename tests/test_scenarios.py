@@ -12,9 +12,9 @@ import pytest
 import engine
 from elves import Recipe, make
 from projects import RELEASE, Project
-from wainwright.engines import platform_of
-from wainwright.images import look
-from wainwright.release import Image
+from wainwright.declaration.release import Image
+from wainwright.running.engines import platform_of
+from wainwright.running.images import look
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 

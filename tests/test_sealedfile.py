@@ -7,7 +7,7 @@ import pytest
 
 from strict_github import sealed
 from wainwright.errors import Exit, WainwrightError
-from wainwright.sealedfile import BLOCK, as_sealed
+from wainwright.hosts.sealedfile import BLOCK, as_sealed
 
 
 @pytest.mark.parametrize("size", [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK])

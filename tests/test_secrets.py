@@ -18,11 +18,11 @@ import servers
 from misbehaving import Fault
 from strict_github import TOKEN
 from tagged import Tagged, git, tagged
-from wainwright.credentials import Account, account
+from wainwright.declaration.release import Destination
 from wainwright.errors import Exit, WainwrightError
-from wainwright.gitremote import confidential
+from wainwright.hosts.credentials import Account, account
 from wainwright.masking import MASK, Mask
-from wainwright.release import Destination
+from wainwright.sourcing.gitremote import confidential
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -32,11 +32,11 @@ REMOTE = "remote-secret-5518"
 PROGRAM = """
 import sys
 from pathlib import Path
-from wainwright import config
+from wainwright.declaration import config
 from wainwright.sessions import preflight, publish, report
 from wainwright.sessions.edge import closing_line, report as tell
 from wainwright.errors import WainwrightError
-from wainwright.gitremote import confidential
+from wainwright.sourcing.gitremote import confidential
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.options import parse_posargs
 from wainwright.sessions.pipeline import Pipeline

@@ -9,7 +9,7 @@ import pytest
 
 from judging import extension
 from native import wheel
-from wainwright.config import load
+from wainwright.declaration.config import load
 from wainwright.errors import Exit, WainwrightError
 from wainwright.receipts import Artifact, Receipt
 from wainwright.sessions.diff import run
@@ -171,4 +171,4 @@ def test_two_wheels_are_compared_without_what_asks_hosts(tmp_path: Path) -> None
     done = subprocess.run(
         [sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert not {"requests", "httpx2", "ghapi", "wainwright.earlier"} & set(done.stdout.split())
+    assert not {"requests", "httpx2", "ghapi", "wainwright.releasing.earlier"} & set(done.stdout.split())

@@ -19,7 +19,7 @@ from strict_github import OWNER, REPO, TOKEN, StrictGitHub
 from strict_index import StrictIndex
 from tagged import tagged
 from wainwright.clock import Clock
-from wainwright.config import load
+from wainwright.declaration.config import load
 from wainwright.errors import Exit, WainwrightError
 from wainwright.receipts import Artifact, Receipt
 from wainwright.sessions import diff, publish

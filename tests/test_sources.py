@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from wainwright.declaration.release import Directory, Git, Sdist
 from wainwright.errors import Exit, WainwrightError
-from wainwright.release import Directory, Git, Sdist
 from wainwright.run import run
-from wainwright.sdists import unpack
-from wainwright.sources import Prepared, digest_of, identify, prepare
+from wainwright.sourcing.sdists import unpack
+from wainwright.sourcing.sources import Prepared, digest_of, identify, prepare
 
 PYPROJECT = '[project]\nname = "demo"\nversion = "1.5"\n'
 

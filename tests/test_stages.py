@@ -19,11 +19,11 @@ import pytest
 
 import native
 from projects import RELEASE, Project
-from wainwright import config
+from wainwright.declaration import config
+from wainwright.declaration.planning import plan
 from wainwright.errors import Exit
-from wainwright.planning import plan
 from wainwright.receipts import Receipts
-from wainwright.reporting import report
+from wainwright.releasing.reporting import report
 from wainwright.values import Python
 
 pytestmark = pytest.mark.network  # zig comes from the index, once

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from wainwright.release import DEFAULT_COMMAND
+from wainwright.declaration.release import DEFAULT_COMMAND
+from wainwright.releasing.statedmetadata import FRONTENDS, of_source
 from wainwright.run import run
-from wainwright.statedmetadata import FRONTENDS, of_source
 
 BROKEN = "Hello\n==\n\n`broken\n"
 

@@ -14,10 +14,10 @@ import pytest
 import npm
 from misbehaving import Fault
 from strict_github import COMMIT, OWNER, REPO, TOKEN, StrictGitHub, sealed
-from wainwright.github import GitHub
-from wainwright.patience import Gone, Patience, Unprocessable
-from wainwright.releasepage import ReleasePage
-from wainwright.wanted import Wanted
+from wainwright.hosts.github import GitHub
+from wainwright.hosts.patience import Gone, Patience, Unprocessable
+from wainwright.hosts.releasepage import ReleasePage
+from wainwright.hosts.wanted import Wanted
 
 AUTH = {"Authorization": f"Bearer {TOKEN}"}
 

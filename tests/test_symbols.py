@@ -5,9 +5,9 @@ import random
 import pytest
 
 from elves import Recipe, make
-from wainwright.elf import Elf, read_elf
-from wainwright.elfbytes import ElfError
-from wainwright.symbols import Symbol, read_symbols
+from wainwright.formats.elf import Elf, read_elf
+from wainwright.formats.elfbytes import ElfError
+from wainwright.formats.symbols import Symbol, read_symbols
 
 VERSIONS = [f"V_{number}" for number in range(12)]
 SYMBOLS: dict[str, tuple[bool, bool, str | None]] = {

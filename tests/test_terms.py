@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from wainwright.terms import RULES, Outside, Pattern, Terms
+from wainwright.auditing.terms import RULES, Outside, Pattern, Terms
 
 CUDART = Outside(
     name="libcudart.so.11.0",

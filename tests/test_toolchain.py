@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from wainwright.elf import read_elf
 from wainwright.errors import Exit, WainwrightError
-from wainwright.places import passed_on
+from wainwright.formats.elf import read_elf
 from wainwright.run import Completed, run
-from wainwright.toolchain import ZIG_VERSION, default_cache, ensure_zig, environment, triple
+from wainwright.running.places import passed_on
+from wainwright.running.toolchain import ZIG_VERSION, default_cache, ensure_zig, environment, triple
 from wainwright.values import Glibc
 
 HERE = platform.machine()

@@ -6,7 +6,7 @@ import pytest
 
 from projects import Project
 from wainwright.errors import Exit
-from wainwright.unseen import explanation
+from wainwright.running.unseen import explanation
 
 
 @pytest.mark.parametrize(

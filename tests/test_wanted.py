@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from wainwright.destinations import Asset
-from wainwright.wanted import MAX_SIZE, Wanted, objections
+from wainwright.hosts.destinations import Asset
+from wainwright.hosts.wanted import MAX_SIZE, Wanted, objections
 
 WHEEL = Asset(name="demo-1.0-py3-none-any.whl", path=Path("demo"), size=5, sha256="a" * 64)
 WANTED = Wanted(tag="v1.0", version="1.0", commit="1" * 40, title="", notes="", assets=(WHEEL,))

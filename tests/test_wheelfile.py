@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
-from wainwright.archive import Archive, ArchiveError
-from wainwright.wheelfile import (
+from wainwright.formats.archive import Archive, ArchiveError
+from wainwright.formats.wheelfile import (
     Location,
     expand,
     locate,

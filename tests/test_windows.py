@@ -9,12 +9,13 @@ import pytest
 
 import native
 from elves import Recipe, make
-from wainwright import inspection, windows
-from wainwright.audit import audit
-from wainwright.elf import Elf, read_elf
-from wainwright.elfbytes import Absent, ElfError
-from wainwright.symbols import Symbol, read_symbols
-from wainwright.windows import Windows
+from wainwright.auditing import inspection
+from wainwright.auditing.audit import audit
+from wainwright.formats import windows
+from wainwright.formats.elf import Elf, read_elf
+from wainwright.formats.elfbytes import Absent, ElfError
+from wainwright.formats.symbols import Symbol, read_symbols
+from wainwright.formats.windows import Windows
 
 Read = tuple[Elf, tuple[Symbol, ...]]
 RECIPE = Recipe(

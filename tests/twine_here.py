@@ -1,4 +1,4 @@
-"""Runs twine as `wainwright.run.run` does, but within this process: the same program, without a start of Python each.
+"""Runs twine as `wainwright.run` does, but within this process: the same program, without a start of Python each.
 
 For tests that upload hundreds of times; that twine is a process of its own, others test.
 """

@@ -59,7 +59,7 @@ def _is_session(words: Sequence[str]) -> bool:
 
 
 def _sessions(words: Sequence[str]) -> int:
-    from wainwright.config import load
+    from wainwright.declaration.config import load
     from wainwright.sessions.edge import closing_line, report
     from wainwright.sessions.graph import expand, in_order
     from wainwright.sessions.options import listing, parse_posargs

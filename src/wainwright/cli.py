@@ -12,8 +12,8 @@ from wainwright import diffcli, retagcli
 from wainwright.errors import Exit, WainwrightError
 
 if TYPE_CHECKING:
-    from wainwright.terms import Terms
-    from wainwright.verdict import Verdict
+    from wainwright.auditing.terms import Terms
+    from wainwright.auditing.verdict import Verdict
 
 
 class _Parser(argparse.ArgumentParser):
@@ -63,7 +63,7 @@ def _add_audit(commands: argparse._SubParsersAction[_Parser]) -> None:
 
 
 def _rule(text: str) -> str:
-    from wainwright.rules import RULES
+    from wainwright.auditing.rules import RULES
 
     names = sorted({rule.name for rule in RULES})
     if text not in names:
@@ -77,8 +77,8 @@ def _rule(text: str) -> str:
 
 
 def _audit(arguments: argparse.Namespace) -> int:
-    from wainwright.archive import ArchiveError
-    from wainwright.audit import audit
+    from wainwright.auditing.audit import audit
+    from wainwright.formats.archive import ArchiveError
 
     verdicts: list[Verdict] = []
     errors: list[tuple[str, str]] = []
@@ -95,7 +95,7 @@ def _audit(arguments: argparse.Namespace) -> int:
 
 
 def _terms(arguments: argparse.Namespace) -> Terms:
-    from wainwright.terms import Pattern, Terms
+    from wainwright.auditing.terms import Pattern, Terms
 
     return Terms(
         exclude=tuple(Pattern(text) for text in dict.fromkeys(arguments.exclude)),
@@ -126,11 +126,11 @@ def _show(verdicts: list[Verdict], errors: list[tuple[str, str]], *, as_json: bo
     if as_json:
         import json
 
-        from wainwright.verdict import document
+        from wainwright.auditing.verdict import document
 
         print(json.dumps(document(verdicts, errors), indent=2))
     else:
-        from wainwright.rendering import render
+        from wainwright.auditing.rendering import render
 
         print("\n\n".join(render(verdict) for verdict in verdicts))
     for _, message in errors:

@@ -11,8 +11,8 @@ from wainwright.errors import Exit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from wainwright.difference import Difference
-    from wainwright.failing import Failure
+    from wainwright.comparing.difference import Difference
+    from wainwright.comparing.failing import Failure
 
 
 def add(commands: Any) -> None:
@@ -38,10 +38,10 @@ def add(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare, print, and give the exit code."""
-    from wainwright.failing import judge, parse_conditions
+    from wainwright.comparing.failing import judge, parse_conditions
 
     conditions = parse_conditions(arguments.fail_on)
-    from wainwright.diffing import compare
+    from wainwright.comparing.diffing import compare
 
     difference = compare(arguments.old, arguments.new)
     failures = judge(difference, conditions)
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def document(difference: Difference, failures: Sequence[Failure]) -> dict[str, Any]:
     """Give what `wainwright diff --json` prints."""
-    from wainwright.difference import VERSION
+    from wainwright.comparing.difference import VERSION
 
     return {"version": VERSION, **difference.to_json(), "failures": [failure.to_json() for failure in failures]}
 
@@ -62,6 +62,6 @@ def shown(difference: Difference, failures: Sequence[Failure], *, as_json: bool 
         import json
 
         return json.dumps(document(difference, failures), indent=2)
-    from wainwright.diffrendering import render_markdown, render_text
+    from wainwright.comparing.diffrendering import render_markdown, render_text
 
     return (render_markdown if markdown else render_text)(difference, failures)

@@ -11,16 +11,16 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final, Literal
 
-from wainwright.engines import Engine, find_engine, platform_of
-from wainwright.entering import is_without_python, lacking_pythons
+from wainwright.declaration.planning import Job
+from wainwright.declaration.release import Image, Release
 from wainwright.errors import WainwrightError
-from wainwright.images import PinError, have, ref_of
-from wainwright.pins import read_lock
-from wainwright.planning import Job
-from wainwright.release import Image, Release
 from wainwright.run import Run
-from wainwright.standing import Standing
-from wainwright.toolchain import ZIG_VERSION
+from wainwright.running.engines import Engine, find_engine, platform_of
+from wainwright.running.entering import is_without_python, lacking_pythons
+from wainwright.running.images import PinError, have, ref_of
+from wainwright.running.pins import read_lock
+from wainwright.running.standing import Standing
+from wainwright.running.toolchain import ZIG_VERSION
 
 ROOM: Final = 5 << 30  # bytes: a build image of several GB has to fit
 QEMU: Final = {"aarch64": "aarch64", "armv7l": "arm", "ppc64le": "ppc64le", "s390x": "s390x", "riscv64": "riscv64"}

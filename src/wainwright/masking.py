@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, urlsplit, urlunsplit
 
 MASK: Final = "***"
 SHORTEST: Final = 4  # characters: to mask a shorter one would garble every text, and hide nothing
@@ -45,3 +45,9 @@ class Mask:
 
     def __repr__(self) -> str:
         return f"Mask({len(self.secrets)} secrets)"
+
+
+def without_userinfo(url: str) -> str:
+    """Give an address without user name and password, fit to be shown."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))

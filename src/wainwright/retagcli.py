@@ -10,7 +10,7 @@ from wainwright.errors import Exit, WainwrightError
 from wainwright.values import Glibc
 
 if TYPE_CHECKING:
-    from wainwright.verdict import Verdict
+    from wainwright.auditing.verdict import Verdict
 
 # What new tags set right, or what says no more than that the old ones were wrong.
 MENDED: Final = frozenset({"tag-mismatch"})
@@ -45,7 +45,7 @@ def glibc(text: str) -> Glibc:
 
 def run(arguments: argparse.Namespace) -> int:
     """Retag each wheel, and print where it lies now."""
-    from wainwright.retag import retag
+    from wainwright.auditing.retag import retag
 
     for wheel in arguments.wheels:
         platforms = _platforms(wheel, arguments)
@@ -59,8 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _platforms(wheel: Path, arguments: argparse.Namespace) -> tuple[str, ...]:
     """Give the tags, which an audit of the wheel by that claim has found kept; raises WainwrightError otherwise."""
-    from wainwright.audit import audit
-    from wainwright.terms import Pattern, Terms
+    from wainwright.auditing.audit import audit
+    from wainwright.auditing.terms import Pattern, Terms
 
     terms = Terms(exclude=tuple(Pattern(text) for text in dict.fromkeys(arguments.exclude)))
     seen = audit(wheel, terms=terms)
@@ -85,6 +85,6 @@ def _platforms(wheel: Path, arguments: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _refused(wheel: Path, what: str, verdict: Verdict) -> WainwrightError:
-    from wainwright.rendering import render
+    from wainwright.auditing.rendering import render
 
     return WainwrightError(what, code=Exit.FELL_SHORT, where=wheel.name, details=tuple(render(verdict).splitlines()))

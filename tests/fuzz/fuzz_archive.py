@@ -17,9 +17,9 @@ import atheris  # type: ignore[import-untyped,import-not-found,unused-ignore]
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 with atheris.instrument_imports(include=["wainwright"]):
-    from wainwright.archive import Archive, ArchiveError, Limits, MemberError
-    from wainwright.record import parse_record, write_record
-    from wainwright.wheelfile import locate, parse_wheel_name, read_dist_info
+    from wainwright.formats.archive import Archive, ArchiveError, Limits, MemberError
+    from wainwright.formats.record import parse_record, write_record
+    from wainwright.formats.wheelfile import locate, parse_wheel_name, read_dist_info
 
 import zips
 

@@ -18,10 +18,10 @@ import atheris  # type: ignore[import-untyped,import-not-found,unused-ignore]
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 with atheris.instrument_imports(include=["wainwright"]):
-    from wainwright import windows
-    from wainwright.elf import ElfError, misaligned, read_elf
-    from wainwright.elfbytes import Absent
-    from wainwright.symbols import read_symbols
+    from wainwright.formats import windows
+    from wainwright.formats.elf import ElfError, misaligned, read_elf
+    from wainwright.formats.elfbytes import Absent
+    from wainwright.formats.symbols import read_symbols
 
 import elves
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import atheris  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
 with atheris.instrument_imports(include=["wainwright"]):
-    from wainwright.record import parse_record, write_record
-    from wainwright.wheelfile import expand, parse_metadata, parse_wheel
+    from wainwright.formats.record import parse_record, write_record
+    from wainwright.formats.wheelfile import expand, parse_metadata, parse_wheel
 
 SEEDS = {
     "plain": "d.py,sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,0\nd-1.dist-info/RECORD,,\n",

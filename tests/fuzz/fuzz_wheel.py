@@ -17,10 +17,10 @@ import atheris  # type: ignore[import-untyped,import-not-found,unused-ignore]
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 with atheris.instrument_imports(include=["wainwright"]):
-    from wainwright.archive import ArchiveError
-    from wainwright.audit import audit
-    from wainwright.rendering import render
-    from wainwright.terms import Pattern, Terms
+    from wainwright.auditing.audit import audit
+    from wainwright.auditing.rendering import render
+    from wainwright.auditing.terms import Pattern, Terms
+    from wainwright.formats.archive import ArchiveError
 
 import elves
 import sabotage

@@ -1,0 +1,1 @@
+"""What a wheel promises and what it needs: the verdict, the rules, and the two ways to make a wheel keep its word."""

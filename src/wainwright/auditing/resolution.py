@@ -1,0 +1,317 @@
+"""Which library inside the wheel meets which need, found as the loader finds it: by file name along RPATH or RUNPATH.
+
+glibc (`_dl_map_object`, ld.so(8)): a name that some loaded object already bears is not looked for again. Else, without
+a DT_RUNPATH in the object that asks, the DT_RPATH of that object, then of the one that loaded it, and so on up; then
+DT_RUNPATH of the object that asks. A file of another class or machine is passed over, one that is no ELF ends the load.
+musl inherits either kind of path.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from wainwright.formats.elf import ET_EXEC, Elf
+
+SITE: Final = "/prefix/lib/pythonX.Y/site-packages"  # a made-up place: the verdict knows no real one
+ORIGIN: Final = re.compile(r"\$(?:ORIGIN\b|\{ORIGIN\})")
+LOADER: Final = re.compile(r"ld-linux.*\.so\.[0-9]+|ld64\.so\.[12]|ld\.so\.1|ld-musl-.*\.so\.1")
+# glibc's own parts, of which the interpreter's process has some from its start, and the others beside them
+HELD: Final = frozenset({"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1"})
+PYTHON_FOLDER: Final = re.compile(r"/python([23])\.([0-9]+)t?(?=/|$)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loadable:
+    """A file of the wheel where installers put it; `path` begins with SITE, `elf` is None for what is no ELF.
+
+    An `extension` is one that Python itself loads.
+    """
+
+    member: str
+    path: str
+    elf: Elf | None
+    extension: bool = False
+
+    @property
+    def folder(self) -> str:
+        return posixpath.dirname(self.path)
+
+    @property
+    def name(self) -> str:
+        return posixpath.basename(self.path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolution:
+    """Each need that something inside meets, and what is inside but not found: both by (member, library).
+
+    `providers` name the member that the loader takes; `misfits` one that it opens and cannot load (not ELF, or debug
+    information); `unreached` members that bear the name, where no search path leads to them. `folders` are each
+    member's search path. `sites` are the names in site-packages that the wheel's search paths lead to elsewhere.
+    """
+
+    providers: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    misfits: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    unreached: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    folders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def always_held(library: str) -> bool:
+    """Whether a process has this library before anything of a wheel is loaded: a copy inside is never taken."""
+    return library in HELD or LOADER.fullmatch(library) is not None
+
+
+def is_program(elf: Elf) -> bool:
+    """Whether it is started as a process; libraries with an interpreter, as libc.so.6 is, have a soname too."""
+    return elf.kind == ET_EXEC or elf.pie or (elf.interpreter is not None and not elf.soname)
+
+
+def resolve(
+    files: Iterable[Loadable], *, musl: bool = False, installs_on: Callable[[int, int], bool] = lambda *_: True
+) -> Resolution:
+    """Find the provider of each need inside the wheel.
+
+    `installs_on` says for which Pythons the wheel is, by major and minor: a path may lead through such a one's folder.
+    """
+    search = _Search(tuple(files), musl=musl, installs_on=installs_on)
+    search.follow()
+    return search.result()
+
+
+class _Search:
+    """The loader's search over one wheel, every ELF member taken as the first one loaded."""
+
+    def __init__(self, files: tuple[Loadable, ...], *, musl: bool, installs_on: Callable[[int, int], bool]) -> None:
+        self.musl = musl
+        self.installs_on = installs_on
+        self.folders = _with_parents({SITE, *(file.folder for file in files)})
+        self.by_path = {file.path: file for file in files}
+        self.by_member = {file.member: file for file in files}
+        self.asking = [file for file in files if file.elf is not None and file.elf.needed]
+        self.own: dict[str, tuple[str, ...]] = {file.member: self._own(file) for file in self.asking}
+        self.inherited: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        self.providers: dict[tuple[str, str], str] = {}
+        self.misfits: dict[tuple[str, str], str] = {}
+
+    def _own(self, file: Loadable) -> tuple[str, ...]:
+        elf = file.elf
+        if elf is None:
+            return ()
+        return tuple(self._expand(entry, file.folder) for entry in (elf.runpath if elf.hides_rpath else elf.rpath))
+
+    def _inherits(self, file: Loadable) -> bool:
+        return self.musl or (file.elf is not None and not file.elf.hides_rpath)
+
+    def _expand(self, entry: str, folder: str) -> str:
+        """Expand $ORIGIN, "the directory that contains the object"; other tokens lead nowhere inside."""
+        path = ORIGIN.sub(lambda _: folder, entry)
+        if not path.startswith("/"):
+            return f"./{path}"  # the working directory's: never the wheel's
+        path = PYTHON_FOLDER.sub(self._python, path)
+        return self._followed(path) if ".." in path else posixpath.normpath(path)
+
+    def _python(self, found: re.Match[str]) -> str:
+        return "/pythonX.Y" if self.installs_on(int(found[1]), int(found[2])) else found[0]
+
+    def _followed(self, path: str) -> str:
+        """Go along a path as the kernel does: `nope/..` leads nowhere, where no folder nope is.
+
+        In folders that the wheel alone fills, the others of site-packages being unknown.
+        """
+        at: list[str] = []
+        for part in path.split("/"):
+            if part in {"", "."}:
+                continue
+            if part != "..":
+                at.append(part)
+                continue
+            here, above = f"/{'/'.join(at)}", f"/{'/'.join(at[:-1])}"
+            if here not in self.folders and above in self.folders and above.startswith(f"{SITE}/"):
+                return f"./{path}"
+            at = at[:-1]
+        return f"/{'/'.join(at)}"
+
+    def _search_path(self, file: Loadable) -> tuple[str, ...]:
+        own = self.own[file.member]
+        if not self._inherits(file):
+            return own
+        return tuple(dict.fromkeys((*own, *self.inherited[file.member])))
+
+    def follow(self) -> None:
+        """Follow every need until nothing changes: what a provider inherits from its loader may let it find more."""
+        waiting = dict.fromkeys(file.member for file in self.asking)
+        while waiting:
+            member = next(iter(waiting))
+            del waiting[member]
+            file = self.by_member[member]
+            elf = file.elf
+            if elf is None or member not in self.own:
+                continue
+            path = self._search_path(file)
+            for library in elf.needed:
+                provider = self.providers.get((member, library)) or self._find(file, elf, library, path)
+                if provider is None:
+                    continue
+                self.providers[member, library] = provider
+                if provider != member and self._pass_on(file, provider):
+                    waiting[provider] = None
+
+    def _pass_on(self, file: Loadable, provider: str) -> bool:
+        """Give the provider its loader's RPATH; true when that is news to it."""
+        elf = file.elf
+        passes = self.musl or (elf is not None and bool(elf.rpath) and not elf.hides_rpath)
+        given = dict.fromkeys((*(self.own[file.member] if passes else ()), *self.inherited[file.member]))
+        held = self.inherited[provider]
+        news = given.keys() - held.keys()
+        held.update(given)
+        return bool(news)
+
+    def _find(self, file: Loadable, elf: Elf, library: str, path: tuple[str, ...]) -> str | None:
+        if not self.musl and always_held(library):
+            return None
+        if "/" in library:
+            places: tuple[str, ...] = (self._expand(library, file.folder),)
+        else:
+            places = tuple(f"{folder}/{library}" for folder in path)
+        for place in places:
+            found = self.by_path.get(place)
+            if found is None:
+                continue
+            if found.elf is None or not found.elf.dynamic:
+                self.misfits.setdefault((file.member, library), found.member)
+                return None
+            if _loads_with(found.elf, elf):
+                self.misfits.pop((file.member, library), None)
+                return found.member
+        return None
+
+    def result(self) -> Resolution:
+        processes = _Processes(self.providers, self.by_member)
+        bearers = self._bearers()
+        unreached: dict[tuple[str, str], tuple[str, ...]] = {}
+        found: dict[tuple[str, str], str] = {}
+        for file in self.asking:
+            elf = file.elf
+            for library in elf.needed if elf is not None else ():
+                key = (file.member, library)
+                if elf is None or key in self.providers or key in self.misfits:
+                    continue
+                if not self.musl and always_held(library):
+                    continue
+                sibling = processes.sibling(file.member, library, elf)
+                if sibling is not None:
+                    found[key] = sibling
+                    continue
+                inside = tuple(name for name in bearers.get(library, ()) if self._fits(name, elf))
+                if inside:
+                    unreached[key] = inside
+        self.providers.update(found)
+        folders = {file.member: self._search_path(file) for file in self.asking}
+        return Resolution(providers=self.providers, misfits=self.misfits, unreached=unreached, folders=folders)
+
+    def _fits(self, member: str, elf: Elf) -> bool:
+        other = self.by_member[member].elf
+        return other is not None and _loads_with(other, elf)
+
+    def _bearers(self) -> dict[str, list[str]]:
+        """Which members bear a name, as their file's or as their soname."""
+        bearers: defaultdict[str, list[str]] = defaultdict(list)
+        for file in self.by_path.values():
+            if file.elf is None or not file.elf.dynamic:
+                continue
+            for name in dict.fromkeys((file.name, file.elf.soname or file.name)):
+                bearers[name].append(file.member)
+        return bearers
+
+
+class _Processes:
+    """Which names some object bears in a process already: Python's with its extension modules, and each program's own.
+
+    A library that neither an extension nor a program leads to may be loaded by either (dlopen): all names count for it.
+    """
+
+    def __init__(self, providers: Mapping[tuple[str, str], str], by_member: Mapping[str, Loadable]) -> None:
+        self.by_member = by_member
+        self.children: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+        for (member, library), provider in providers.items():
+            self.children[member].append((library, provider))
+        native = {name: file.elf for name, file in by_member.items() if file.elf is not None}
+        extensions = [name for name in native if by_member[name].extension]
+        programs = [name for name, elf in native.items() if name not in extensions and is_program(elf)]
+        started = {name: self._closure([name]) for name in programs}
+        self.of_extensions = self._closure(extensions)
+        alone = {name for closure in started.values() for name in closure} - self.of_extensions
+        self.everything = self._names(native, extensions)
+        self.python = (
+            self._names([name for name in native if name not in alone], extensions) if alone else self.everything
+        )
+        self.programs = [(closure, self._names(closure, ())) for closure in started.values()]
+
+    def _closure(self, roots: Iterable[str]) -> set[str]:
+        seen = set(roots)
+        waiting = list(seen)
+        while waiting:
+            news = {provider for _, provider in self.children.get(waiting.pop(), ())} - seen
+            seen |= news
+            waiting.extend(news)
+        return seen
+
+    def _names(self, members: Iterable[str], extensions: Iterable[str]) -> dict[str, list[str]]:
+        """Names that objects bear once these members are loaded: the one asked for, and the soname.
+
+        Python itself loads the extension modules, so their sonames count as well.
+        """
+        names: defaultdict[str, list[str]] = defaultdict(list)
+        for member in members:
+            for library, provider in self.children.get(member, ()):
+                names[library].append(provider)
+                self._bear(names, provider)
+        for member in extensions:
+            self._bear(names, member)
+        return names
+
+    def _bear(self, names: defaultdict[str, list[str]], member: str) -> None:
+        elf = self.by_member[member].elf
+        if elf is not None and elf.soname:
+            names[elf.soname].append(member)
+
+    def sibling(self, member: str, library: str, elf: Elf) -> str | None:
+        """Give the member that bears the name in each process that this one is loaded into; None if any lacks it."""
+        processes = [names for closure, names in self.programs if member in closure]
+        if member in self.of_extensions:
+            processes.append(self.python)
+        found = None
+        for names in processes or [self.everything]:
+            found = next((name for name in names.get(library, ()) if self._fits(name, elf)), None)
+            if found is None:
+                return None
+        return found
+
+    def _fits(self, member: str, elf: Elf) -> bool:
+        other = self.by_member[member].elf
+        return other is not None and _loads_with(other, elf)
+
+
+def _loads_with(library: Elf, user: Elf) -> bool:
+    return (library.machine, library.bits, library.little) == (user.machine, user.bits, user.little)
+
+
+def _with_parents(folders: Iterable[str]) -> set[str]:
+    found: set[str] = set()
+    for folder in folders:
+        at = folder
+        while at not in found and at != "/":
+            found.add(at)
+            at = posixpath.dirname(at)
+    return found
+
+
+def origin_path(user: Loadable, library: Loadable) -> str:
+    """Give the RPATH entry that would lead from one member to another: `$ORIGIN/../demo.libs`."""
+    relative = posixpath.relpath(library.folder, user.folder)
+    return "$ORIGIN" if relative == "." else f"$ORIGIN/{relative}"

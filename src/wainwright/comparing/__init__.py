@@ -1,0 +1,1 @@
+"""What differs between two wheels, and which two are to be compared."""

@@ -1,0 +1,1 @@
+"""Files as bytes: zip archives, what a wheel puts in them, ELF files. Readers are strict, every offset is checked."""

@@ -1,0 +1,241 @@
+"""Write a zip archive from members of others, copied as they are compressed, and from new ones.
+
+Runs of adjacent members are copied by the kernel, local headers included; only the directory is made anew. The result
+is written beside the target, read back, and renamed. It is not synced to the disk, as cp does not: receipts hold the
+hash of each wheel, and a wheel that a power cut damaged does not match its receipt.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from wainwright.errors import WainwrightError
+from wainwright.formats.archive import Archive
+from wainwright.formats.zipdirectory import DEFLATED, STORED, Entry, Kind, MemberError
+from wainwright.formats.ziprecords import (
+    NewMember,
+    central_record,
+    copied_record,
+    end_records,
+    local_header,
+    renamed_header,
+)
+
+# A copy would carry these faults into the new archive, or turn them into others.
+UNSOUND: Final[frozenset[Kind]] = frozenset({"broken", "disagreement", "duplicate", "overlap"})
+BLOCK: Final = 1 << 20
+# What says that this pair of files, or this kernel, has no copy_file_range; some file systems say EINVAL.
+NO_KERNEL_COPY: Final = {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EBADF, errno.ETXTBSY}
+MSDOS_EPOCH: Final = (0, 1 << 5 | 1)  # 1980-01-01 00:00
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copied:
+    """Members of an open archive in this order, their compressed bytes as they are; `rename` gives them new names."""
+
+    archive: Archive
+    entries: Sequence[Entry]
+    rename: Callable[[str], str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A new member. Mode, method and time are those of `like`, the member that it replaces, `mode` is for others."""
+
+    name: str
+    data: bytes = field(repr=False)
+    like: Entry | None = None
+    mode: int = 0o100644
+    level: int = 6
+
+
+def write_archive(target: Path, members: Iterable[Copied | Written], *, comment: bytes = b"") -> None:
+    """Write the members in this order and move the archive into place; an error leaves nothing behind.
+
+    New members carry the time of SOURCE_DATE_EPOCH, else of the member they replace: the same input gives the same
+    bytes. Raises MemberError for a member that cannot be copied soundly, WainwrightError when writing fails.
+    """
+    stamp = source_date()
+    layout = _Layout()
+    for member in members:
+        if isinstance(member, Copied):
+            layout.copy(member)
+        else:
+            layout.write(member, stamp)
+    with _beside(target) as descriptor:
+        for piece in layout.pieces:
+            if isinstance(piece, bytes):
+                _write(descriptor, piece)
+            else:
+                _copy(piece, descriptor)
+        directory = b"".join(layout.records)
+        end = directory + end_records(len(layout.records), len(directory), layout.at, comment)
+        _write(descriptor, end)
+        _read_back(descriptor, [*layout.pieces, end])
+
+
+@dataclass(slots=True)
+class _Run:
+    """Bytes of an archive that are copied in one go."""
+
+    archive: Archive
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class _Layout:
+    """The new archive so far: its pieces in order, its directory's records, its members' names, and its size."""
+
+    pieces: list[_Run | bytes] = field(default_factory=list)
+    records: list[bytes] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    at: int = 0
+    unsound: dict[Archive, dict[str | None, str]] = field(default_factory=dict)
+
+    def copy(self, member: Copied) -> None:
+        archive, rename = member.archive, member.rename
+        if archive not in self.unsound:
+            self.unsound[archive] = {p.member: p.message for p in archive.problems if p.kind in UNSOUND}
+        unsound = self.unsound[archive]
+        for entry in member.entries:
+            if entry.name in unsound or not entry.end:
+                why = unsound.get(entry.name, "its data are not to be found")
+                raise MemberError(entry.name, f"it cannot be copied: {why}")
+            name = rename(entry.name) if rename else entry.name
+            self._take(name)
+            if name == entry.name:
+                self.records.append(copied_record(entry, None, self.at))
+                self._run(archive, entry.start, entry.end)
+            else:
+                self.records.append(copied_record(entry, name, self.at))
+                header = renamed_header(archive.pread(entry.start, entry.data - entry.start), name)
+                self.pieces.append(header)
+                self.at += len(header)
+                self._run(archive, entry.data, entry.end)
+
+    def _take(self, name: str) -> None:
+        if name in self.names:
+            raise MemberError(name, "two members would have this name", kind="duplicate")
+        self.names.add(name)
+
+    def _run(self, archive: Archive, start: int, end: int) -> None:
+        last = self.pieces[-1] if self.pieces else None
+        if isinstance(last, _Run) and last.end == start and last.archive is archive:
+            last.end = end
+        else:
+            self.pieces.append(_Run(archive, start, end))
+        self.at += end - start
+
+    def write(self, member: Written, stamp: tuple[int, int] | None) -> None:
+        self._take(member.name)
+        like, data = member.like, member.data
+        method = STORED if not data or (like and like.method == STORED) else DEFLATED
+        if method == DEFLATED:
+            deflate = zlib.compressobj(member.level, zlib.DEFLATED, -15)
+            data = deflate.compress(data) + deflate.flush()
+        new = NewMember(
+            name=member.name, method=method, stamp=stamp or (like.stamp if like else MSDOS_EPOCH),
+            crc=zlib.crc32(member.data), compressed=len(data), size=len(member.data),
+            external=like.external if like else member.mode << 16,
+        )  # fmt: skip
+        piece = local_header(new) + data
+        self.pieces.append(piece)
+        self.records.append(central_record(new, self.at))
+        self.at += len(piece)
+
+
+def source_date() -> tuple[int, int] | None:
+    """Give SOURCE_DATE_EPOCH as MS-DOS time and date, None when it is not set; raises WainwrightError."""
+    text = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if not text:
+        return None
+    try:
+        year, month, day, hour, minute, second, *_ = time.gmtime(int(text))
+    except (ValueError, OverflowError, OSError) as error:
+        hint = "it holds the seconds since 1970-01-01 UTC"
+        raise WainwrightError(f"{text!r} is not a time", where="SOURCE_DATE_EPOCH", hint=hint) from error
+    if year < 1980:
+        return MSDOS_EPOCH
+    if year > 2107:
+        return 23 << 11 | 59 << 5 | 29, 127 << 9 | 12 << 5 | 31
+    return hour << 11 | minute << 5 | second // 2, (year - 1980) << 9 | month << 5 | day
+
+
+@contextmanager
+def _beside(target: Path) -> Iterator[int]:
+    """Open a file beside the target; moved onto it at the end, removed on any error."""
+    path = target.with_name(f".{os.urandom(8).hex()}.part")
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise WainwrightError(f"cannot be written: {error.strerror}", where=str(target)) from error
+    try:
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+        path.replace(target)
+    except OSError as error:
+        raise WainwrightError(f"cannot be written: {error.strerror}", where=str(target)) from error
+    finally:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _copy(run: _Run, descriptor: int) -> None:
+    source, at = run.archive.fileno(), run.start
+    while at < run.end:
+        try:
+            copied = os.copy_file_range(source, descriptor, run.end - at, at)
+        except OSError as error:
+            if error.errno not in NO_KERNEL_COPY:
+                raise
+            copied = 0
+        if not copied:
+            break
+        at += copied
+    while at < run.end:
+        block = run.archive.pread(at, min(BLOCK, run.end - at))
+        if not block:
+            raise WainwrightError("the file became shorter while it was copied", where=str(run.archive.path))
+        _write(descriptor, block)
+        at += len(block)
+
+
+def _read_back(descriptor: int, pieces: list[_Run | bytes]) -> None:
+    """Compare what is on disk with the plan: every new byte, both ends of every copied run, and the size.
+
+    The members inside a run keep their distances, which the source's own strict reading has proved.
+    """
+    at = 0
+    for piece in pieces:
+        if isinstance(piece, bytes):
+            length = len(piece)
+            same = os.pread(descriptor, length, at) == piece
+        else:
+            length = piece.end - piece.start
+            probe = min(length, 512)
+            same = all(
+                os.pread(descriptor, probe, at + skip) == piece.archive.pread(piece.start + skip, probe)
+                for skip in (0, length - probe)
+            )
+        if not same:
+            raise WainwrightError(f"the disk does not hold what was written at {at}")
+        at += length
+    if os.fstat(descriptor).st_size != at:
+        raise WainwrightError(f"the new archive has {os.fstat(descriptor).st_size} bytes and should have {at}")

@@ -1,0 +1,195 @@
+"""Each member of a zip archive: its directory record, its local header and data descriptor, and whether they agree.
+
+Some installers read the directory, others the stream of local headers; a wheel must be the same to both.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Final
+
+from wainwright.formats.zipdirectory import (
+    CENTRAL,
+    DEFLATED,
+    FULL,
+    LOCAL,
+    STORED,
+    UNICODE_PATH,
+    ZIP64,
+    ArchiveError,
+    Directory,
+    Entry,
+    Kind,
+    Problem,
+    extra_fields,
+)
+
+LENGTHS: Final = struct.Struct("<3H")  # of name, extra fields and comment
+DESCRIPTOR: Final = b"PK\7\x08"
+# 4.4.5, for messages: what else a member may be compressed with
+METHODS: Final = {1: "shrink", 6: "implode", 9: "deflate64", 12: "bzip2", 14: "lzma", 93: "zstd", 95: "xz", 99: "aes"}
+# Deflate cannot shrink by more: 258 bytes from two bits. Who declares more is lying.
+DEFLATE_LIMIT: Final = 1032
+
+
+# Read at once with a local header, so that few extra fields need a second look.
+SPARE: Final = 64
+
+
+def read_entries(
+    read: Callable[[int, int], bytes], directory: Directory
+) -> tuple[tuple[Entry, ...], tuple[Problem, ...]]:
+    """Read every record with its local header; give the members, and where the two contradict each other."""
+    records = read(directory.start, directory.size)
+    entries: list[Entry] = []
+    problems = []
+    at = 0
+    while at < len(records):
+        if records[at : at + 4] != b"PK\1\2" or at + CENTRAL.size > len(records):
+            raise ArchiveError(f"the zip directory is damaged behind its record {len(entries)}")
+        named, extra, comment = LENGTHS.unpack_from(records, at + 28)
+        end = at + CENTRAL.size + named + extra + comment
+        if end > len(records):
+            raise ArchiveError(f"the zip directory is damaged behind its record {len(entries)}")
+        entry, differ = _member(read, directory, len(entries), records[at:end])
+        entries.append(entry)
+        if differ:
+            message = f"its local header contradicts the directory: {', '.join(differ)}"
+            problems.append(Problem(kind="disagreement", member=entry.name, message=message))
+        at = end
+    return tuple(entries), tuple(problems)
+
+
+def _member(
+    read: Callable[[int, int], bytes], directory: Directory, index: int, record: bytes
+) -> tuple[Entry, list[str] | None]:
+    (_, _, _, flags, method, _, _, crc, compressed, size, named, extra, _, _, _, external, offset) = (
+        CENTRAL.unpack_from(record)
+    )
+    raw = record[CENTRAL.size : CENTRAL.size + named]
+    name = raw.decode("ascii") if raw.isascii() else decode(raw, flags)
+    fields = record[CENTRAL.size + named : CENTRAL.size + named + extra]
+    fault: tuple[Kind, str] | None
+    differ: list[str] | None = None
+    try:
+        if FULL in (size, compressed, offset):
+            size, compressed, offset = zip64_values(fields, (size, compressed, offset))
+        start = offset + directory.shift
+        header = read(start, LOCAL.size + named + SPARE)
+        if header[:4] != b"PK\3\4" or start + LOCAL.size > directory.start:
+            raise ValueError("there is no local header where the directory says")  # noqa: TRY301
+        head = LOCAL.size + header[26] + (header[27] << 8) + header[28] + (header[29] << 8)
+        data = start + head
+        end = data + compressed
+        if end > directory.start:
+            raise ValueError("its data reach into the directory")  # noqa: TRY301
+        fault = _unreadable(flags, method, compressed, size)
+        # From version to name length both headers have the same fields in the same order. The last conditions ask
+        # whether there are extra fields that matter: ZIP64 goes with full sizes, "up" is the number of a Unicode path.
+        alike = not flags & 8 and header.startswith(record[6:30], 4) and header.startswith(raw, LOCAL.size)
+        plain = size < FULL and compressed < FULL and b"up" not in header[LOCAL.size + named : head] + fields
+        if not (alike and plain and head <= len(header)):
+            header = read(start, head)
+            true = (crc, size, compressed)
+            differ = _compare(header, name, flags, method, true) + _unicode_path(fields, raw, name)
+            length = _descriptor(read(end, min(24, directory.start - end)), header, true)
+            if length < 0:
+                differ.append("a data descriptor with other values")
+            end += max(length, 0)
+    except ValueError as error:
+        start = data = end = 0
+        fault = ("broken", str(error))
+    problem = Problem(kind=fault[0], member=name, message=fault[1]) if fault else None
+    entry = Entry(index, name, method, crc, compressed, size, external, start, data, end, problem, record)
+    return entry, differ
+
+
+def _unreadable(flags: int, method: int, compressed: int, size: int) -> tuple[Kind, str] | None:
+    if flags & 0x41:
+        return "encrypted", "it is encrypted"
+    if method not in {STORED, DEFLATED}:
+        name = METHODS.get(method, f"method {method}")
+        return "method", f"it is compressed with {name}, and wheels hold stored and deflated members alone"
+    if method == STORED and size != compressed:
+        return "broken", f"it is stored, yet declares {size} bytes in {compressed}"
+    if method == DEFLATED and size > (compressed + 8) * DEFLATE_LIMIT:
+        return "broken", f"it declares {size} bytes, more than {compressed} deflated ones can hold"
+    return None
+
+
+def _compare(header: bytes, name: str, flags: int, method: int, true: tuple[int, int, int]) -> list[str]:
+    """Say where a local header differs from the directory; `true` are its CRC, size and compressed size."""
+    _, _, local_flags, local_method, _, _, crc, compressed, size, named, _ = LOCAL.unpack_from(header)
+    raw, extra = header[LOCAL.size : LOCAL.size + named], header[LOCAL.size + named :]
+    differ = []
+    if decode(raw, local_flags) != name:
+        differ.append(f"name {decode(raw, local_flags)!r}")
+    if local_method != method:
+        differ.append(f"method {local_method}")
+    if (local_flags ^ flags) & 1:
+        differ.append("encryption")
+    try:
+        size, compressed = zip64_values(extra, (size, compressed))
+    except ValueError:
+        differ.append("no ZIP64 sizes")
+    told = zip(("CRC", "size", "compressed size"), (crc, size, compressed), true, strict=True)
+    # 4.4.4 bit 3: these fields "are set to zero in the local header", the descriptor has them
+    streamed = local_flags & 8
+    differ += [
+        f"{what} {value}, not {truth}" for what, value, truth in told if value != truth and (value or not streamed)
+    ]
+    return differ + _unicode_path(extra, raw, name)
+
+
+def _descriptor(record: bytes, header: bytes, true: tuple[int, int, int]) -> int:
+    """Give the length of the data descriptor (4.3.9) in `record`: 0 when there should be none, -1 when none fits.
+
+    Its signature is optional, and its sizes have 8 bytes in ZIP64; writers do not agree on when that is.
+    """
+    if not header[6] & 8:
+        return 0
+    crc, size, compressed = true
+    wide = struct.pack("<I2Q", crc, compressed, size)
+    forms = [DESCRIPTOR + wide, wide]
+    if compressed < FULL and size < FULL:
+        narrow = struct.pack("<3I", crc, compressed, size)
+        extra = header[LOCAL.size + header[26] + (header[27] << 8) :]
+        zip64 = any(number == ZIP64 for number, _ in extra_fields(extra))
+        forms = [*forms, DESCRIPTOR + narrow, narrow] if zip64 else [DESCRIPTOR + narrow, narrow, *forms]
+    return next((len(form) for form in forms if record.startswith(form)), -1)
+
+
+def _unicode_path(extra: bytes, raw: bytes, name: str) -> list[str]:
+    """Report a Unicode path field (4.6.9) with another name: readers prefer it when its CRC fits the plain name."""
+    import zlib
+
+    for number, content in extra_fields(extra):
+        if number == UNICODE_PATH and len(content) >= 5 and int.from_bytes(content[1:5], "little") == zlib.crc32(raw):
+            path = content[5:].decode("utf-8", "replace")
+            return [] if path == name else [f"Unicode path {path!r}"]
+    return []
+
+
+def zip64_values(extra: bytes, values: tuple[int, ...]) -> tuple[int, ...]:
+    """Replace each full 32-bit value by its ZIP64 one; raises ValueError where that is missing.
+
+    4.5.3: the fields appear in this order, each "only if the corresponding field is set to 0xFFFFFFFF".
+    """
+    if FULL not in values:
+        return values
+    content = next((content for number, content in extra_fields(extra) if number == ZIP64), b"")
+    wide, at = [], 0
+    for value in values:
+        if value == FULL:
+            if at + 8 > len(content):
+                raise ValueError("its ZIP64 extra field is missing or too short")
+            value = int.from_bytes(content[at : at + 8], "little")  # noqa: PLW2901
+            at += 8
+        wide.append(value)
+    return tuple(wide)
+
+
+def decode(raw: bytes, flags: int) -> str:
+    """Read a name as installers do (appendix D: UTF-8 with flag bit 11, else code page 437)."""
+    return raw.decode("utf-8", "surrogateescape") if flags & 0x800 else raw.decode("cp437")

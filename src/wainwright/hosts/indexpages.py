@@ -1,0 +1,184 @@
+"""Asks a package index over HTTP: a project's page, a file's digest, and whether the credentials are let in."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, Final
+
+import requests
+
+from wainwright.errors import Exit, WainwrightError
+from wainwright.hosts.credentials import Account, variable
+from wainwright.hosts.patience import retry_after
+from wainwright.hosts.receiving import Sink
+from wainwright.hosts.simplepage import ACCEPT, Listed, PageError, origin, parse, roots
+
+TRIES: Final = 5
+LONGEST: Final = 120.0  # seconds that an index may ask to wait
+TIMEOUT: Final = (30.0, 120.0)  # seconds to connect, and between two bytes
+BUSY: Final = frozenset({408, 425, 429})  # answers that mean: later
+
+
+def wait(attempt: int) -> float:
+    """Give the seconds before an attempt, the second being number 1: 1, 2, 4, 8 …"""
+    return float(min(2 ** (attempt - 1), 30))
+
+
+@dataclass(kw_only=True)
+class Pages:
+    """The pages of one project on an index.
+
+    `where` is the destination's key path, `simple` the index's pages if release.toml names them. `root` is where they
+    were found, None before that and where there are none.
+    """
+
+    where: str
+    project: str
+    account: Account
+    simple: str | None = None
+    pause: Callable[[float], None] = time.sleep
+    root: str | None = None
+
+    @property
+    def address(self) -> str:
+        """The project's page, for people."""
+        return f"{(self.root or self.simple or roots(self.account.url)[0]).rstrip('/')}/{self.project}/"
+
+    def read(self) -> Mapping[str, Listed]:
+        """Read the project's page, which is one request once the root is known; an unknown project has no files."""
+        known = self.root or self.simple
+        candidates = (known,) if known else roots(self.account.url)
+        for root in candidates:
+            url = f"{root.rstrip('/')}/{self.project}/"
+            with self._get(url, whole=True) as answer:
+                if answer is not None:
+                    self.root = root
+                    return self._parse(answer, url)
+        if self.root is None:
+            self.root = next((root for root in candidates if self._exists(root)), None)
+        return {}
+
+    @property
+    def lost(self) -> WainwrightError | None:
+        """What is wrong once `read` has found no pages at all: that the project has none then means nothing."""
+        if self.root is not None or self.simple:
+            return None
+        what = f"no simple page was found for {self.account.url}: what is there cannot be told"
+        return self.error(what, Exit.REFUSED, hint=f"set {self.where}.simple")
+
+    def download(self, file: Listed, into: IO[bytes] | None = None) -> tuple[str, int]:
+        """Download a listed file, and give its sha256 (hex) and its size in bytes."""
+        for attempt in range(TRIES):
+            if attempt:
+                self.pause(wait(attempt))
+            try:
+                return self._download(file, Sink(into))
+            except requests.RequestException as error:
+                failure = self._unanswered(file.url, error)
+        raise failure
+
+    def _download(self, file: Listed, sink: Sink) -> tuple[str, int]:
+        with self._get(file.url) as answer:
+            if answer is None:
+                raise self.error(f"{file.name} is listed and cannot be downloaded", Exit.RETRIES_EXHAUSTED)
+            for block in answer.iter_content(1 << 20):
+                sink.take(block)
+        return sink.sha256, sink.size
+
+    def probe(self) -> WainwrightError | None:
+        """Ask whether the credentials would be let in, without a file; gives what the index has against them.
+
+        The form is an upload's with another action: an index turns a stranger away, and does nothing for a friend.
+        """
+        try:
+            with self._session(self.account.url) as session:
+                form = {":action": (None, "verify"), "protocol_version": (None, "1")}
+                answer = session.post(self.account.url, files=form, timeout=TIMEOUT, allow_redirects=False)
+        except requests.RequestException as error:
+            return self._unanswered(self.account.url, error)
+        refused = answer.status_code in {401, 403}
+        return self.unauthorised(answer.status_code, self.account.url) if refused else None
+
+    def unauthorised(self, status: int | None, url: str, details: tuple[str, ...] = ()) -> WainwrightError:
+        said = f" ({status})" if status else ""
+        name = self.where.rpartition(".")[2]
+        whence = f"the password is from {self.account.source}" if self.account.password else "there is no password"
+        return self.error(
+            f"{url} does not let {self.account.username or 'a nameless user'} in{said}: {whence}",
+            Exit.NOT_AUTHORISED,
+            details=details,
+            hint=f"set {variable('TWINE_USERNAME', name)} and {variable('TWINE_PASSWORD', name)} (a token's user is "
+            "__token__; without the last part for the only index), ~/.pypirc or the keyring",
+        )
+
+    def error(self, what: str, code: Exit, *, details: tuple[str, ...] = (), hint: str = "") -> WainwrightError:
+        mask = self.account.mask
+        return WainwrightError(mask(what), code=code, where=self.where, details=mask.lines(details), hint=mask(hint))
+
+    def _exists(self, url: str) -> bool:
+        with self._get(url) as answer:  # headers alone: a mirror's list of all projects has many megabytes
+            return answer is not None
+
+    def _parse(self, answer: requests.Response, url: str) -> Mapping[str, Listed]:
+        try:
+            return parse(answer.content, content_type=answer.headers.get("Content-Type", ""), url=answer.url)
+        except PageError as error:
+            hint = f"give the address of its simple pages as {self.where}.simple"
+            raise self.error(f"{url} is no page of a package index: {error}", Exit.REFUSED, hint=hint) from error
+
+    @contextmanager
+    def _session(self, url: str) -> Iterator[requests.Session]:
+        """Open a session that knows our credentials only where they belong."""
+        with requests.Session() as session:
+            account = self.account
+            if account.username and account.password and origin(url) == origin(account.url):
+                session.auth = (account.username, account.password)
+            if account.ca_cert:
+                session.verify = account.ca_cert
+            if account.client_cert:
+                session.cert = account.client_cert
+            yield session
+
+    @contextmanager
+    def _get(self, url: str, *, whole: bool = False) -> Iterator[requests.Response | None]:
+        """Ask for an address until it answers, and with `whole` until all of it has come; None for what is not there.
+
+        A page for which another host answers is another index's: pypiserver sends whoever asks for what it lacks on to
+        the public one.
+        """
+        with self._session(url) as session, self._persist(session, url, whole=whole) as answer:
+            status = answer.status_code
+            if status in {401, 403}:
+                raise self.unauthorised(status, url)
+            elsewhere = origin(answer.url)[1] != origin(url)[1] and "/simple" in url
+            if status in {404, 410} or elsewhere:
+                yield None
+            elif status >= 400:
+                raise self.error(f"{url} answers {status} {answer.reason}", Exit.REFUSED)
+            else:
+                yield answer
+
+    def _persist(self, session: requests.Session, url: str, *, whole: bool) -> requests.Response:
+        asked = 0.0
+        headers = {"Accept": ACCEPT, "Cache-Control": "max-age=0"}
+        for attempt in range(TRIES):
+            if attempt:
+                self.pause(max(wait(attempt), asked))
+            try:
+                answer = session.get(url, headers=headers, timeout=TIMEOUT, stream=not whole)
+            except requests.RequestException as error:
+                failure = self._unanswered(url, error)
+                continue
+            if answer.status_code < 500 and answer.status_code not in BUSY:
+                return answer
+            failure = self.error(f"{url} answers {answer.status_code} {answer.reason}", Exit.RETRIES_EXHAUSTED)
+            asked = min(retry_after(answer.headers, now=time.time()) or 0.0, LONGEST)
+            answer.close()
+        raise failure
+
+    def _unanswered(self, url: str, error: Exception) -> WainwrightError:
+        said = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        return self.error(f"{url} does not answer", Exit.RETRIES_EXHAUSTED, details=(said,))

@@ -1,0 +1,129 @@
+"""A project's page on a package index, read as JSON or HTML, and where such pages are for an upload address. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from typing import Final
+from urllib.parse import parse_qs, unquote, urljoin, urlsplit, urlunsplit
+
+from wainwright.masking import without_userinfo
+
+JSON: Final = "application/vnd.pypi.simple.v1+json"
+# PEP 691: clients say in Accept which versions they read, the better ones with more weight.
+ACCEPT: Final = f"{JSON}, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A file on a page. `sha256` (hex) and `size` (bytes) are None where the page does not tell them.
+
+    `yanked` is what its owner has taken back, and installers leave out (PEP 592).
+    """
+
+    name: str
+    url: str
+    sha256: str | None = None
+    size: int | None = None
+    yanked: bool = False
+
+
+class PageError(ValueError):
+    """What was read is no page of a package index."""
+
+
+def parse(body: bytes, *, content_type: str, url: str) -> Mapping[str, Listed]:
+    """Read a page that came from `url`; raises PageError for what is neither of the two formats."""
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind.endswith(("v1+json", "/json")):
+        return _parse_json(body, url)
+    if kind in {"text/html", "application/vnd.pypi.simple.v1+html", "application/xhtml+xml"}:
+        return _parse_html(body.decode("utf-8", "replace"), url)
+    raise PageError(f"its type is {kind or 'not said'}, not HTML (PEP 503) or JSON (PEP 691)")
+
+
+def _parse_json(body: bytes, url: str) -> Mapping[str, Listed]:
+    try:
+        data = json.loads(body)
+        # PEP 691: "Clients SHOULD ... if the major version is greater ... raise an appropriate error".
+        if str(data["meta"]["api-version"]).partition(".")[0] != "1":
+            raise PageError(f"its version is {data['meta']['api-version']}, not 1")
+        files = [
+            Listed(
+                name=each["filename"],
+                url=urljoin(url, each["url"]),
+                sha256=_digest(each.get("hashes", {}).get("sha256")),
+                size=each.get("size"),
+                yanked=each.get("yanked") not in {None, False},
+            )
+            for each in data["files"]
+        ]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise PageError(f"its JSON is not that of PEP 691 ({type(error).__name__}: {error})") from error
+    return {file.name: file for file in files}
+
+
+def _parse_html(text: str, url: str) -> Mapping[str, Listed]:
+    anchors = _Anchors(url)
+    anchors.feed(text)
+    anchors.close()
+    return {file.name: file for file in anchors.found}
+
+
+class _Anchors(HTMLParser):
+    """Collects files. PEP 503: "the href attribute MUST be a URL that links to the location of the file"."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self.base = url
+        self.found: list[Listed] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        href = given.get("href")
+        if href is None:
+            return
+        if tag == "base":
+            self.base = urljoin(self.base, href)
+        elif tag == "a":
+            address = urljoin(self.base, href.strip())
+            parts = urlsplit(address)
+            # PEP 503: the URL "SHOULD include a hash in the form of a URL fragment": #<hashname>=<hashvalue>
+            digests = parse_qs(parts.fragment).get("sha256", [])
+            name = unquote(parts.path.rpartition("/")[2])
+            if name:
+                plain = urlunsplit(parts._replace(fragment=""))
+                sha256 = _digest(next(iter(digests), None))
+                self.found.append(Listed(name=name, url=plain, sha256=sha256, yanked="data-yanked" in given))
+
+
+def _digest(text: str | None) -> str | None:
+    return text.lower() if text and len(text) == 64 else None
+
+
+def roots(upload: str) -> tuple[str, ...]:
+    """Give the addresses at which the simple pages beside an upload address may be, the likeliest first.
+
+    `https://upload.example.org/legacy/` has `https://example.org/simple/`; devpi's `/user/index/` has
+    `/user/index/+simple/`; pypiserver's `/`, Artifactory's, Nexus's and GitLab's have `simple/` below them.
+    """
+    parts = urlsplit(without_userinfo(upload))
+    path = parts.path.rstrip("/")
+
+    def at(path: str, host: str = parts.netloc) -> str:
+        return urlunsplit((parts.scheme, host, path, "", ""))
+
+    if path.endswith("/legacy"):
+        return (at(f"{path.removesuffix('/legacy')}/simple/", parts.netloc.removeprefix("upload.")),)
+    if path.endswith("simple"):
+        return (at(f"{path}/"),)
+    plain = at(f"{path}/simple/")
+    return (at(f"{path}/+simple/"), plain) if path.count("/") == 2 else (plain,)
+
+
+def origin(url: str) -> tuple[str, str, int | None]:
+    """Give what must agree before credentials for one address go to another."""
+    parts = urlsplit(url)
+    return parts.scheme, (parts.hostname or "").lower(), parts.port

@@ -1,0 +1,1 @@
+"""A release: sealed from its receipts, looked over before, published in an order, and reported on."""

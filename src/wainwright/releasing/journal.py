@@ -1,0 +1,65 @@
+"""The journal: when which sealed file was put where. It is for people: what a destination holds is asked of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from wainwright.hosts.destinations import Asset
+from wainwright.receipts import replace_text
+
+JOURNAL: Final = "journal.json"
+FORMAT: Final = 1
+Event = Literal["found", "uploaded", "verified", "published"]
+
+
+def utc() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+@dataclass(kw_only=True)
+class Journal:
+    """What was done for one tag, by destination and file; every event is on disk before the next step begins.
+
+    A journal that is lost, broken or of another tag is begun anew: nothing is decided by it. `path` None keeps none.
+    """
+
+    path: Path | None
+    tag: str
+    now: Callable[[], str] = utc
+    entries: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, path: Path | None, tag: str, *, now: Callable[[], str] = utc) -> Journal:
+        journal = cls(path=path, tag=tag, now=now)
+        try:
+            data = json.loads(path.read_bytes()) if path else {}
+            if data.get("format") == FORMAT and data.get("tag") == tag:
+                journal.entries = {place: dict(files) for place, files in data["destinations"].items()}
+        except (OSError, ValueError, AttributeError, KeyError, TypeError):
+            journal.entries = {}
+        return journal
+
+    def record(self, place: str, event: Event, asset: Asset | None = None) -> None:
+        """Note an event about a file, or about the destination as a whole."""
+        name = asset.name if asset else ""
+        seen = self.entries.setdefault(place, {}).get(name)
+        known = dict(seen) if isinstance(seen, dict) else {}
+        if asset is not None and known.get("sha256") != asset.sha256:
+            known = {"sha256": asset.sha256}
+        self.entries[place][name] = known | {event: self.now()}
+        if self.path is not None:
+            data = {"format": FORMAT, "tag": self.tag, "destinations": self.entries}
+            replace_text(self.path, json.dumps(data, indent=2, sort_keys=True) + "\n")
+
+    def when(self, place: str, event: Event, asset: Asset) -> str | None:
+        """Give when an event about these bytes was noted, None if it was not."""
+        seen = self.entries.get(place, {}).get(asset.name)
+        if not isinstance(seen, dict) or seen.get("sha256") != asset.sha256:
+            return None
+        found = seen.get(event)
+        return found if isinstance(found, str) else None

@@ -1,0 +1,225 @@
+"""Publishes what is sealed, in the one order in which nothing half is ever public, and goes on where it was broken off.
+
+Release pages are completed as drafts, then the indexes are filled and verified, then the drafts are made public. Each
+destination is looked at before anything is written: what is there by digest is done.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from wainwright.counting import counted
+from wainwright.errors import Exit, WainwrightError
+from wainwright.hosts.destinations import Asset, Fate, conflict, fate
+from wainwright.hosts.index import Index
+from wainwright.hosts.releasepage import ReleasePage
+from wainwright.releasing.journal import Event, Journal
+from wainwright.releasing.publication import PUBLIC, Row, State, failure
+
+LOOKS: Final = 8  # times that an index is asked for what it has just taken: some show it a minute later
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """A destination and the sealed files bound for it, in the order of their upload."""
+
+    name: str
+    remote: Index | ReleasePage
+    assets: tuple[Asset, ...]
+
+
+@dataclass(kw_only=True)
+class Publication:
+    """One run. `command` is the one that finishes it; `say` gets a line for each thing that is done or would be."""
+
+    sites: Sequence[Site]
+    journal: Journal
+    say: Callable[[str], None]
+    command: str
+    dry_run: bool = False
+    pause: Callable[[float], None] = time.sleep
+    states: dict[tuple[str, str], State] = field(default_factory=dict)
+    links: dict[str, str] = field(default_factory=dict)
+
+    def run(self) -> tuple[Row, ...]:
+        """Publish, and give what is where.
+
+        Raises WainwrightError that says what is public, what is not, and which command finishes it.
+        """
+        try:
+            self._look()
+            for site, page in self._pages():
+                self._complete_draft(site, page)
+            self._fill_indexes()
+            for site, page in self._pages():
+                self._make_public(site, page)
+        except WainwrightError as error:
+            raise failure(error, self.rows(), command=self.command) from error
+        return self.rows()
+
+    def rows(self) -> tuple[Row, ...]:
+        return tuple(
+            Row(
+                destination=site.name,
+                name=asset.name,
+                sha256=asset.sha256,
+                size=asset.size,
+                state=self.states.get((site.name, asset.name), State.UNKNOWN),
+                link=self.links.get(site.name, ""),
+            )
+            for site in self.sites
+            for asset in site.assets
+        )
+
+    def _pages(self) -> list[tuple[Site, ReleasePage]]:
+        return [(site, site.remote) for site in self.sites if isinstance(site.remote, ReleasePage)]
+
+    def _look(self) -> None:
+        """See what is there, one listing a page; what is there and is something else stops all before any write."""
+        errors: list[WainwrightError] = []
+        for site in self.sites:
+            try:
+                if isinstance(site.remote, ReleasePage):
+                    errors += self._look_at_page(site, site.remote)
+                else:
+                    errors += self._look_at_index(site, site.remote)
+            except WainwrightError as error:
+                errors.append(error)
+        if len(errors) == 1:
+            raise errors[0]
+        if errors:
+            raise WainwrightError(
+                f"{len(errors)} things stand in the way, and nothing was written",
+                code=errors[0].code,
+                details=tuple(str(error) for error in errors),
+                hint=errors[0].hint,
+            )
+
+    def _look_at_index(self, site: Site, index: Index) -> list[WainwrightError]:
+        index.listing()
+        self.links[site.name] = index.address
+        errors = []
+        for asset in site.assets:
+            try:
+                there = index.holds(asset)
+            except WainwrightError as error:
+                errors.append(error)
+                self._set(site, asset, State.OTHER)
+                continue
+            self._set(site, asset, State.PUBLIC if there else State.ABSENT)
+            if there:
+                self._note(site, asset, "found")
+            elif when := self.journal.when(site.name, "verified", asset):
+                self.say(f"{site.name}: {asset.name} was there {when}, and is gone")
+        return errors
+
+    def _look_at_page(self, site: Site, remote: ReleasePage) -> list[WainwrightError]:
+        page = remote.page()
+        held = remote.listing()
+        errors = []
+        if page is not None:
+            self.links[site.name] = page.url
+        for asset in site.assets:
+            found = fate(asset, held.get(asset.name))
+            if found is Fate.SAME:
+                self._set(site, asset, State.DRAFT if page and page.draft else State.PUBLIC)
+                self._note(site, asset, "found")
+                continue
+            self._set(site, asset, State.OTHER if found is Fate.DIFFERENT else State.ABSENT)
+            if page is not None and not page.draft and found is Fate.DIFFERENT:
+                errors.append(conflict(asset, held[asset.name], where=f"publish.{site.name}"))
+        return errors
+
+    def _complete_draft(self, site: Site, remote: ReleasePage) -> None:
+        if self.dry_run and remote.page() is None and self._missing(site):
+            self.say(f"{site.name}: would create a draft")
+        self._put_missing(site, remote, State.DRAFT)
+
+    def _put_missing(self, site: Site, remote: ReleasePage | Index, state: State) -> bool:
+        """Put what a destination lacks there; say whether that was anything."""
+        missing = self._missing(site)
+        for asset in missing:
+            if self._would(site, f"upload {asset.name} ({asset.size} bytes)"):
+                continue
+            remote.put(asset)
+            self._set(site, asset, state)
+            self._note(site, asset, "uploaded")
+            self.say(f"{site.name}: uploaded {asset.name}")
+        return bool(missing)
+
+    def _fill_indexes(self) -> None:
+        """Fill each index; one that fails does not hold the others up."""
+        errors = []
+        for site in self.sites:
+            if isinstance(site.remote, Index):
+                try:
+                    self._fill(site, site.remote)
+                except WainwrightError as error:
+                    errors.append(error)
+        if errors:
+            # Whatever cannot be mended by running again is named first.
+            raise min(errors, key=lambda error: error.code is Exit.RETRIES_EXHAUSTED)
+
+    def _fill(self, site: Site, index: Index) -> None:
+        if self._put_missing(site, index, State.SENT) and not self.dry_run:
+            self._verify(site, index)
+
+    def _verify(self, site: Site, index: Index) -> None:
+        """Hold what the index shows against the seal; it may take a while to show all."""
+        for look in range(LOOKS):
+            if look:
+                self.pause(float(min(2**look, 30)))
+            index.listing()
+            absent = [asset for asset in site.assets if not self._verified(site, index, asset)]
+            if not absent:
+                self.say(f"{site.name}: {counted(len(site.assets), 'file')} there, verified by digest")
+                return
+        raise WainwrightError(
+            f"the index has taken {counted(len(absent), 'file')} that it does not show",
+            code=Exit.RETRIES_EXHAUSTED,
+            where=f"publish.{site.name}",
+            details=tuple(asset.name for asset in absent),
+            hint=f"looked at {index.address}; if its pages are elsewhere, set publish.{site.name}.simple",
+        )
+
+    def _verified(self, site: Site, index: Index, asset: Asset) -> bool:
+        if not index.holds(asset):
+            return False
+        self._set(site, asset, State.PUBLIC)
+        self._note(site, asset, "verified")
+        return True
+
+    def _make_public(self, site: Site, remote: ReleasePage) -> None:
+        if site.assets and all(self.states[site.name, asset.name] is State.PUBLIC for asset in site.assets):
+            page = remote.page()
+            if page is not None and not page.draft:
+                self.say(f"{site.name}: the release is public, with {counted(len(site.assets), 'file')}")
+                return
+        if self._would(site, "make the release public"):
+            return
+        page = remote.publish()
+        self.links[site.name] = page.url
+        for asset in site.assets:
+            self._set(site, asset, State.PUBLIC)
+        self.journal.record(site.name, "published")
+        self.say(f"{site.name}: the release is public: {page.url}")
+
+    def _missing(self, site: Site) -> tuple[Asset, ...]:
+        done = PUBLIC | {State.DRAFT}
+        return tuple(asset for asset in site.assets if self.states[site.name, asset.name] not in done)
+
+    def _would(self, site: Site, what: str) -> bool:
+        """Say what would be written, if nothing is to be."""
+        if self.dry_run:
+            self.say(f"{site.name}: would {what}")
+        return self.dry_run
+
+    def _set(self, site: Site, asset: Asset, state: State) -> None:
+        self.states[site.name, asset.name] = state
+
+    def _note(self, site: Site, asset: Asset, event: Event) -> None:
+        if not self.dry_run:
+            self.journal.record(site.name, event, asset)

@@ -1,0 +1,334 @@
+"""A container as a place: started from an image, filled and emptied by copy, and gone when its `with` block ends.
+
+Nothing is mounted, so that a remote engine works and nothing here ends up owned by root. The container's first process
+reads the standard input that the engine's client holds open for us: however this process ends, by SIGKILL too, that
+input closes, the container ends, and the engine removes it.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from wainwright.declaration.release import Image
+from wainwright.errors import Exit, WainwrightError
+from wainwright.run import Completed, Run, Watched
+from wainwright.running import caching
+from wainwright.running.containerpythons import VENV, find_in_container
+from wainwright.running.copying import pack, settle
+from wainwright.running.engines import Engine, platform_of
+from wainwright.running.images import Found
+from wainwright.running.passing import Passing, passing
+from wainwright.running.refusals import refusal, saying
+from wainwright.values import Python
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+HOME: Final = "/wainwright"  # everything of ours in a container; short, since programs' first lines hold its paths
+KEEP: Final = "WAINWRIGHT_KEEP"
+LABEL: Final = "wainwright"
+IDLE: Final = f'mkdir -p {HOME}/job && printf "%s\\n" "${{HOME:-/root}}" && exec cat >/dev/null'
+# Variables that the engine's client reads itself: given by value on its command line where ours differs.
+_CLIENT_READS: Final = ("CONTAINER", "DOCKER_", "LD_", "PODMAN", "REGISTRY_", "SSH_", "XDG_")
+_CLIENT_NEEDS: Final = frozenset({"HOME", "PATH", "TMPDIR"})
+# cgroup v2, then v1: how often the kernel has ended a process in here for want of memory, as a line `oom_kill N`.
+_OOM: Final = "cat /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control 2>/dev/null; true"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """A `Place` in a running container."""
+
+    engine: Engine
+    name: str
+    image: Image
+    arch: str
+    home: str
+    inherited: Mapping[str, str]
+    passed: Passing
+    run_here: Run
+    extra: Mapping[str, str] = field(default_factory=dict)
+    cached: bool = False
+    venvs: dict[Python, str] = field(default_factory=dict)
+
+    @property
+    def root(self) -> str:
+        return f"{HOME}/job"
+
+    def put(self, source: Path, target: str) -> None:
+        """Copy a file or folder in; everything in there belongs to root, whoever has it here."""
+        self.put_all({target: source})
+
+    def put_all(self, files: Mapping[str, Path]) -> None:
+        """Copy several in at once, by the path that each will have in there."""
+        argv = [self.engine.program, "cp", "-", f"{self.name}:/"]
+        with tempfile.TemporaryFile() as said, _client(argv, stdin=subprocess.PIPE, stdout=said, stderr=said) as client:
+            assert client.stdin is not None  # noqa: S101 - asked for above
+            with suppress(BrokenPipeError), client.stdin as sink:  # what the client says tells more than our error
+                pack(files, sink, below=HOME)
+            if client.wait() != 0:
+                said.seek(0)
+                lines = said.read().decode("utf-8", "replace").splitlines()
+                raise refusal("the files could not be copied into the container", lines, where=self.image.name)
+
+    def get(self, source: str, target: Path) -> None:
+        """Copy a file or folder out; it belongs to whoever runs this."""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        follow = ["--follow-link"] if self.engine.name == "docker" else []  # podman always follows the last link
+        with tempfile.TemporaryDirectory(prefix=".tmp-out-", dir=target.parent) as temporary:
+            copied = Path(temporary) / "copied"
+            self.engine.do(
+                "cp",
+                *follow,
+                f"{self.name}:{source}",
+                str(copied),
+                what=f"{source} could not be copied out of the container",
+                where=self.image.name,
+            )
+            settle(copied, target)
+
+    def python(self, python: Python) -> str:
+        """Make a virtual environment of its own for this container, and give its Python."""
+        if python not in self.venvs:
+            base = find_in_container(self, python)
+            folder = f"{HOME}/venv-{python}"
+            made = self.run([base, "-c", VENV, folder], env=self.environment())
+            made.check(
+                f"no virtual environment could be made with {base}",
+                code=Exit.ENGINE,
+                where=f"images.{self.image.name}",
+                hint="in an image over Debian or Ubuntu: apt-get install python3-venv",
+            )
+            self.venvs[python] = f"{folder}/bin/python"
+        return self.venvs[python]
+
+    def environment(self) -> Mapping[str, str]:
+        """Give the image's own variables, those of ours that are passed on, and the image's `env` of release.toml."""
+        own = caching.variables(HOME) if self.cached else {}
+        env = {"HOME": self.home, **self.inherited, **own, **self.passed.variables, **self.image.env, **self.extra}
+        bins = [str(Path(python).parent) for python in self.venvs.values()]
+        return env | {"PATH": ":".join([*bins, env.get("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")])}
+
+    def run(
+        self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str | None = None, **watched: Unpack[Watched]
+    ) -> Completed:
+        """Run a command in there as root; when it takes too long, everything that runs in there is ended."""
+        named, ours = _by_name(env, os.environ)
+        dropped = [f"--unset={name}" for name in sorted(self.inherited.keys() - env.keys())]
+        inner = ["env", *dropped, *argv] if dropped else list(argv)
+        if not watched.get("capture"):  # two streams would come to the log in no certain order
+            inner = ["sh", "-c", 'exec "$@" 2>&1', "sh", *inner]
+        words = ["exec", "--user", "0:0", "--workdir", cwd or self.root, *named, self.name, *inner]
+        done = self.run_here([self.engine.program, *words], env=ours, **watched)
+        if done.timed_out:
+            self.engine.ask("exec", "--user", "0:0", self.name, "sh", "-c", "kill -9 -1")
+        elif not done.ok:
+            done = self._explained(done)
+        return done
+
+    def run_plain(self, *argv: str) -> Completed:
+        """Ask the container something in short, with its own environment."""
+        return self.engine.ask("exec", "--user", "0:0", self.name, *argv)
+
+    def _explained(self, done: Completed) -> Completed:
+        """Add to the last lines what the engine or the kernel did, where the command itself could not say it."""
+        said = "\n".join(done.tail).lower()
+        if "exec format error" in said:
+            return _with_line(done, f"{self.image.name}: {(saying(done.tail) or ('',))[0]}")
+        seen = self.run_plain("sh", "-c", _OOM)
+        if not seen.ok:
+            return _with_line(done, f"{self.image.name}: the container has ended before its command: {self._end()}")
+        if any(line.split()[:1] == ["oom_kill"] and line.split()[-1] != "0" for line in seen.stdout.splitlines()):
+            memory = f" (memory = {self.image.memory / 1e9:g} GB)" if self.image.memory else ""
+            return _with_line(
+                done,
+                f"{self.image.name}: the kernel ended a process in there for want of memory{memory}: raise `memory` of "
+                f"images.{self.image.name}, or run fewer jobs at once",
+            )
+        return done
+
+    def _end(self) -> str:
+        state = self.engine.ask("inspect", "--format", "{{.State.OOMKilled}} {{.State.ExitCode}}", self.name)
+        if state.stdout.startswith("true"):
+            return "it had used up its memory"
+        return f"exit code {state.stdout.split()[-1]}" if state.ok else "it was removed, or the engine was stopped"
+
+
+def _with_line(done: Completed, line: str) -> Completed:
+    return Completed(
+        argv=done.argv,
+        code=done.code,
+        seconds=done.seconds,
+        tail=(*done.tail, line),
+        stdout=done.stdout,
+        timed_out=done.timed_out,
+    )
+
+
+@contextmanager
+def enter_container(
+    engine: Engine,
+    image: Image,
+    found: Found,
+    run: Run,
+    *,
+    arch: str,
+    network: bool = True,
+    extra: Mapping[str, str] | None = None,
+    cache: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Iterator[Container]:
+    """Start a container of `found` for one job; it is removed, with its volumes, whatever happens.
+
+    With `cache`, a folder, it is given the downloads of earlier jobs in this image, and leaves its own there. With
+    WAINWRIGHT_KEEP=1 one that fails stays, and the way into it is printed. Raises WainwrightError (ENGINE) when it
+    cannot be started.
+    """
+    environ = os.environ if environ is None else environ
+    keep = environ.get(KEEP, "") not in {"", "0"}
+    name = f"{LABEL}-{secrets.token_hex(6)}"
+    failed = False
+    with ExitStack() as stack:
+        home = stack.enter_context(_started(engine, image, found, name, arch=arch, network=network, keep=keep))
+        stack.callback(lambda: _kept(engine, name) if keep and failed else _remove(engine, name))
+        container = Container(
+            engine=engine,
+            name=name,
+            image=image,
+            arch=arch,
+            home=found.env.get("HOME", home),
+            inherited=found.env,
+            passed=passing(environ, network=network, folder=f"{HOME}/certificates"),
+            run_here=run,
+            extra=extra or {},
+            cached=cache is not None,
+        )
+        try:
+            if container.passed.files:
+                container.put_all(container.passed.files)
+            if cache is not None:
+                caching.bring(container, caching.file_of(cache, found.id), HOME)
+            yield container
+            if cache is not None:
+                caching.keep(container, caching.file_of(cache, found.id), HOME)
+        except BaseException:
+            failed = True
+            raise
+
+
+@contextmanager
+def _started(
+    engine: Engine, image: Image, found: Found, name: str, *, arch: str, network: bool, keep: bool
+) -> Iterator[str]:
+    """Start the container and wait until it runs; gives root's home folder in there."""
+    limits = [f"--memory={image.memory}", f"--memory-swap={image.memory}"] if image.memory else []
+    limits += [f"--cpus={image.cpus}"] if image.cpus else []
+    argv = [
+        *(engine.program, "run", "--interactive", "--pull=never", f"--name={name}"),
+        *(f"--label={LABEL}=job", f"--label={LABEL}.pid={os.getpid()}"),  # whose it is, where one is left over
+        *(f"--platform={platform_of(arch)}", "--user=0:0", "--workdir=/", "--entrypoint=sh"),
+        *([] if keep else ["--rm"]),
+        *([] if network else ["--network=none"]),
+        *limits,
+        found.id,
+        *("-c", IDLE if not keep else IDLE.replace("exec cat", "cat") + "; exec sleep 86400"),
+    ]
+    with (
+        tempfile.TemporaryFile() as said,
+        tempfile.TemporaryDirectory(
+            ignore_cleanup_errors=True
+        ) as scratch,  # podman leaves a file `oom` where it stands
+        _client(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, cwd=scratch) as client,
+    ):
+        assert client.stdout is not None  # noqa: S101 - asked for above
+        try:
+            home = client.stdout.readline().decode("utf-8", "replace").strip()
+            if not home:
+                client.wait()
+                said.seek(0)
+                _raise_start(image, said.read().decode("utf-8", "replace").splitlines())
+        except BaseException:
+            _remove(engine, name)
+            raise
+        yield home
+
+
+def _raise_start(image: Image, lines: Sequence[str]) -> NoReturn:
+    where = f"images.{image.name}"
+    text = "\n".join(lines)
+    what = f"no container of {image.ref or image.name} could be started"
+    if "executable file not found" in text or '"sh": stat' in text:
+        raise WainwrightError(
+            f"{what}: the image has no shell (`sh` on its PATH)",
+            code=Exit.ENGINE,
+            where=where,
+            hint="jobs need `sh` and `cat`: choose an image with a shell, such as the -slim one instead of distroless",
+            details=tuple(lines)[-3:],
+        )
+    if "no such file or directory" in text:
+        raise WainwrightError(
+            f"{what}: its shell cannot be run, since the dynamic loader that it asks for is not in the image",
+            code=Exit.ENGINE,
+            where=where,
+            hint="an image made by hand must hold the loader, libc and all that `sh` needs",
+            details=tuple(lines)[-3:],
+        )
+    raise refusal(what, lines, where=where)
+
+
+@contextmanager
+def _client(argv: Sequence[str], **options: object) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the engine's client beside us, out of reach of the terminal's Ctrl-C, and end it when the block ends."""
+    client: subprocess.Popen[bytes] = subprocess.Popen(argv, start_new_session=True, **options)  # type: ignore[call-overload]
+    try:
+        yield client
+    except BaseException:
+        client.kill()
+        raise
+    finally:
+        for pipe in (client.stdin, client.stdout):
+            if pipe is not None:
+                with suppress(BrokenPipeError):
+                    pipe.close()
+        client.wait()
+
+
+def _remove(engine: Engine, name: str) -> None:
+    """Remove a container by force. In a session of its own: a second Ctrl-C ends our waiting, not the removal."""
+    commands = [[engine.program, "rm", "--force", "--volumes", name]]
+    if engine.name == "podman":  # its `rm --force` waits ten seconds for a polite end first
+        commands.insert(0, [engine.program, "kill", name])
+    quiet = subprocess.DEVNULL
+    for words in commands:
+        subprocess.Popen(words, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True).wait()
+
+
+def _kept(engine: Engine, name: str) -> None:
+    sys.stderr.write(
+        f"the failed container is kept. Enter it:  {engine.name} exec -it {name} sh\n"
+        f"remove it:  {engine.name} rm --force --volumes {name}\n"
+    )
+    sys.stderr.flush()
+
+
+def _by_name(env: Mapping[str, str], ours: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """Give the client's options for `env`, and the client's own environment, which holds the values."""
+    options: list[str] = []
+    client = dict(ours)
+    for name, value in sorted(env.items()):
+        read_by_client = name in _CLIENT_NEEDS or name.startswith(_CLIENT_READS)
+        if read_by_client and ours.get(name) != value:
+            options.append(f"--env={name}={value}")
+        else:
+            client[name] = value
+            options.append(f"--env={name}")
+    return options, client

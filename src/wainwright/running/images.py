@@ -1,0 +1,223 @@
+"""Images: whether one is here for a platform, how it is had when it is not, and whether it is the pinned one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from wainwright.declaration.release import Image
+from wainwright.errors import Exit, WainwrightError
+from wainwright.running.engines import Engine, platform_of
+from wainwright.running.pins import Lock, Pin
+from wainwright.running.refusals import refusal, saying
+
+RECIPE: Final = "wainwright.dockerfile"  # a label: the sha256 of the Dockerfile that an image was built from
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """An image that the engine holds: `id` its own name for it, `digests` those of registries, `size` in bytes."""
+
+    ref: str
+    id: str
+    platform: str
+    env: Mapping[str, str]
+    digests: tuple[str, ...] = ()
+    recipe: str | None = None
+    size: int = 0
+
+    @property
+    def digest(self) -> str:
+        """What a receipt binds: the manifest's digest where a registry gave one, else the engine's id."""
+        return self.digests[0] if self.digests else self.id
+
+
+class PinError(WainwrightError):
+    """The image is not the one that release.lock pins. No fallback stands in for it."""
+
+
+def ref_of(image: Image) -> str:
+    """Give the reference of a declared image; one that only has a Dockerfile is tagged by its name."""
+    return image.ref or f"wainwright/{image.name.lower()}:latest"
+
+
+def look(engine: Engine, ref: str) -> Found | None:
+    """Look for an image in the engine's own store; None when it is not there."""
+    done = engine.ask("image", "inspect", ref)
+    if not done.ok:
+        if any("No such image" in line or "not known" in line or "no such object" in line for line in done.tail):
+            return None
+        raise refusal(f"the engine could not be asked about {ref}", done.tail, ending=done.ending)
+    facts: dict[str, Any] = json.loads(done.stdout)[0]
+    config: dict[str, Any] = facts.get("Config") or {}
+    variables = (entry.partition("=") for entry in config.get("Env") or [])
+    variant = f"/{facts['Variant']}" if facts.get("Variant") and facts["Architecture"] == "arm" else ""
+    identity = str(facts["Id"])
+    return Found(
+        ref=ref,
+        id=identity if identity.startswith("sha256:") else f"sha256:{identity}",
+        platform=f"{facts.get('Os', 'linux')}/{facts['Architecture']}{variant}",
+        env=MappingProxyType({name: value for name, _, value in variables}),
+        digests=tuple(entry.rpartition("@")[2] for entry in facts.get("RepoDigests") or []),
+        recipe=(config.get("Labels") or {}).get(RECIPE),
+        size=int(facts.get("Size") or 0),
+    )
+
+
+def have(
+    engine: Engine,
+    image: Image,
+    *,
+    arch: str,
+    lock: Lock,
+    fetch: bool = True,
+    tell: Callable[[str], None] = lambda _line: None,
+    log: Path | None = None,
+) -> Found:
+    """Have an image for an architecture: as it is here, else built from its Dockerfile, else pulled.
+
+    Before something slow, `tell` is called with a line about it. Raises WainwrightError (ENGINE) when the image cannot
+    be had (or is not here and `fetch` is false), and PinError when it is not the one that release.lock pins.
+    """
+    ref, pin = ref_of(image), lock.pins.get((image.name, arch))
+    if pin is not None and pin.ref != ref:
+        raise _pinned_otherwise(image, f"release.lock pins {pin.ref}", f"release.toml names {ref}")
+    found = look(engine, ref)
+    if found is not None and found.platform == platform_of(arch) and not is_stale(image, found):
+        return _held(image, found, pin)
+    if not fetch:
+        raise WainwrightError(
+            f"the image {ref} is not here for {platform_of(arch)}"
+            if found is None or not is_stale(image, found)
+            else f"the image {ref} was built from another state of {image.dockerfile}",
+            code=Exit.ENGINE,
+            where=f"images.{image.name}",
+            hint=f"the images session {'builds' if image.dockerfile else 'pulls'} it",
+        )
+    if pin is not None and pin.digest is not None:
+        return _held(image, pull(engine, image, arch=arch, digest=pin.digest, tell=tell, log=log), pin)
+    if image.dockerfile is not None:
+        return _held(image, build(engine, image, arch=arch, tell=tell, log=log), pin)
+    try:
+        pulled = pull(engine, image, arch=arch, tell=tell, log=log)
+    except WainwrightError as error:
+        if found is None:
+            raise
+        here = f"the one that is here is for {found.platform}"
+        raise WainwrightError(
+            error.what, code=error.code, where=error.where, hint=error.hint, details=(*error.details, here)
+        ) from error
+    return _held(image, pulled, pin)
+
+
+def pull(
+    engine: Engine,
+    image: Image,
+    *,
+    arch: str,
+    digest: str | None = None,
+    tell: Callable[[str], None] = lambda _line: None,
+    log: Path | None = None,
+) -> Found:
+    """Pull an image, by digest where one is given; it is tagged by its reference then."""
+    ref, where = ref_of(image), f"images.{image.name}"
+    exact = f"{_untagged(ref)}@{digest}" if digest else ref
+    tell(f"{image.name}: pulling {exact} for {platform_of(arch)}")
+    engine.do(
+        "pull", f"--platform={platform_of(arch)}", exact, what=f"{exact} could not be pulled", where=where, log=log
+    )
+    if digest and "@" not in ref:
+        engine.do("tag", exact, ref, what=f"{exact} could not be tagged {ref}", where=where)
+    return fitting(engine, image, arch)
+
+
+def build(
+    engine: Engine,
+    image: Image,
+    *,
+    arch: str,
+    fresh: bool = False,
+    tell: Callable[[str], None] = lambda _line: None,
+    log: Path | None = None,
+) -> Found:
+    """Build an image from its Dockerfile, whose folder is the context; with `fresh`, no layer is taken from a cache."""
+    assert image.dockerfile is not None  # noqa: S101 - the caller has looked
+    ref, where = ref_of(image), f"images.{image.name}"
+    if not image.dockerfile.is_file():
+        raise WainwrightError(
+            "there is no such Dockerfile", code=Exit.ENGINE, where=f"{where}.dockerfile: {image.dockerfile}"
+        )
+    tell(f"{image.name}: building {ref} from {image.dockerfile.name} for {platform_of(arch)}")
+    words = [
+        *(engine.program, "build", f"--platform={platform_of(arch)}", f"--tag={ref}", "--force-rm"),
+        *(f"--file={image.dockerfile}", f"--label={RECIPE}={recipe_of(image.dockerfile)}"),
+        str(image.dockerfile.parent),
+    ]
+    done = engine.run([*words, "--no-cache", "--pull"] if fresh else words, log=log)
+    if fresh and not done.ok and saying(done.tail):  # what it stands on may be in no registry: an image built here
+        done = engine.run([*words, "--no-cache"], log=log)
+    if not done.ok:
+        raise refusal(f"{image.dockerfile.name} does not build", done.tail, ending=done.ending, where=where)
+    found = look(engine, ref)
+    if not fresh and found is not None and found.platform != platform_of(arch):
+        # Docker's classic builder takes what it stands on as it is here, be it for another architecture.
+        engine.run([*words, "--pull"], log=log)
+    return fitting(engine, image, arch)
+
+
+def pin_of(found: Found) -> Pin:
+    """Give the pin that holds an image to what it is now."""
+    return Pin(ref=found.ref, id=found.id, digest=found.digests[0] if found.digests else None)
+
+
+def is_stale(image: Image, found: Found) -> bool:
+    """Whether it was built from another Dockerfile than the one that is there now."""
+    if image.dockerfile is None or found.recipe is None or not image.dockerfile.is_file():
+        return False
+    return found.recipe != recipe_of(image.dockerfile)
+
+
+def recipe_of(dockerfile: Path) -> str:
+    return hashlib.sha256(dockerfile.read_bytes()).hexdigest()
+
+
+def fitting(engine: Engine, image: Image, arch: str) -> Found:
+    """Look at what was just had; an old engine may have taken another platform than it was asked for."""
+    ref = ref_of(image)
+    found = look(engine, ref)
+    if found is None or found.platform != platform_of(arch):
+        raise WainwrightError(
+            f"{ref} is for {found.platform if found else 'nothing'}, not for {platform_of(arch)}",
+            code=Exit.ENGINE,
+            where=f"images.{image.name}",
+            hint="name an image of that architecture, or leave the architecture out of the variant's `arch`",
+        )
+    return found
+
+
+def _held(image: Image, found: Found, pin: Pin | None) -> Found:
+    """Hold what was found against its pin."""
+    if pin is None or found.id == pin.id or (pin.digest is not None and pin.digest in found.digests):
+        return found
+    raise _pinned_otherwise(image, f"release.lock pins {pin.digest or pin.id}", f"{found.ref} is now {found.digest}")
+
+
+def _pinned_otherwise(image: Image, locked: str, here: str) -> PinError:
+    return PinError(
+        "the image is not the one that release.lock pins",
+        code=Exit.ENGINE,
+        where=f"images.{image.name}",
+        details=(locked, here),
+        hint="`images -- --update` pins this one, once you know why it changed",
+    )
+
+
+def _untagged(ref: str) -> str:
+    """Give a reference without its tag: only a colon after the last slash is a tag's, another one is a port's."""
+    folder, slash, last = ref.partition("@")[0].rpartition("/")
+    return f"{folder}{slash}{last.partition(':')[0]}"

@@ -1,0 +1,1 @@
+"""Where the source comes from: a folder, a published sdist, a revision in git."""
