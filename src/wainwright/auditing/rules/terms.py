@@ -32,7 +32,7 @@ def _inside(case: Case) -> dict[str, tuple[str, ...]]:
 
 # release.toml: what `bundle` names "must travel inside; absent is an error".
 def bundle(case: Case) -> Iterator[Finding]:
-    inside = _inside(case)
+    inside = _inside(case) if case.terms.bundle else {}
     for pattern in case.terms.bundle:
         if _bears(pattern, inside, case):
             continue
@@ -58,7 +58,7 @@ def _bears(pattern: Pattern, inside: dict[str, tuple[str, ...]], case: Case) -> 
 
 # auditwheel renames what it grafts to NAME-HASH.so; whoever opens the library by its name does not find that.
 def keep_name(case: Case) -> Iterator[Finding]:
-    for member, elf in case.objects():
+    for member, elf in case.objects() if case.terms.keep_name else ():
         base = posixpath.basename(member.name)
         own = plain_name(base)
         kept = next((p for p in case.terms.keep_name if own != base and p.matches_name(own)), None)
@@ -108,7 +108,7 @@ def _words(text: str) -> str:
 
 # Core metadata, Requires-Dist: "the names of some other distutils project required by this distribution".
 def provided_by(case: Case) -> Iterator[Finding]:
-    requires = case.info.metadata.requires_dist if case.info.metadata else ()
+    requires = case.info.metadata.requires_dist if case.info.metadata and case.terms.provided_by else ()
     declared = {_project(requirement) for requirement in requires if applies(requirement)}
     for pattern, distribution in case.terms.provided_by:
         if _project(distribution) not in declared:
