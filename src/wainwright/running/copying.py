@@ -30,6 +30,9 @@ def pack(files: Mapping[str, Path], sink: IO[bytes], *, below: str) -> None:
                     tar.addfile(folder)
             # A path that is named is meant, not the link that it may be; links inside a folder stay links.
             tar.add(source.resolve(), arcname=target.lstrip("/"), filter=_as_root)
+        # The end marker is the last of the stream, as if it filled its record: podman reads no further, and fails when
+        # there is more.
+        tar.offset = tarfile.RECORDSIZE - 2 * tarfile.BLOCKSIZE
 
 
 def _as_root(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
