@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from wainwright.errors import Exit
 from wainwright.finding import Finding
 from wainwright.masking import Mask
 from wainwright.run import Completed, Run
+from wainwright.sourcing.gitclean import differences
+from wainwright.sourcing.gitcommand import git
 from wainwright.sourcing.gitremote import confidential
 
 SHOWN: Final = 10  # files of a changed work tree that are named
-# A git hook sets these for its own repository, and would turn every git here to that one.
-OF_A_HOOK: Final = frozenset(
-    """GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_COMMON_DIR GIT_DIR GIT_INDEX_FILE GIT_NAMESPACE GIT_OBJECT_DIRECTORY
-    GIT_PREFIX GIT_WORK_TREE""".split()
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +38,13 @@ class Tree:
         return tuple(self._git("tag", "--merged", "HEAD").stdout.split())
 
     def tracked(self, commit: str) -> Mapping[str, str]:
-        """Give the blob id of every file of a commit, by its path below this folder."""
-        listed = self._git("ls-tree", "-r", "-z", commit).stdout
-        rows = (line.partition("\t") for line in listed.split("\0") if line)
+        """Give the blob id of every file of a commit, by its path below this folder.
+
+        Raises WainwrightError (REFUSED) when git does not tell.
+        """
+        listed = self._git("ls-tree", "-r", "-z", commit)
+        listed.check(f"git does not list the files of commit {commit}", code=Exit.REFUSED, where=str(self.folder))
+        rows = (line.partition("\t") for line in listed.stdout.split("\0") if line)
         return {path: facts.split()[2] for facts, _, path in rows}
 
     def remote(self) -> str | None:
@@ -67,7 +68,6 @@ class Tree:
             hint = f"git checkout {tag}"
             yield Finding(where=f"tag {tag}", what=f"it is commit {commit}, and HEAD is {head}", hint=hint)
         yield from self._cleanness()
-        yield from self._submodules()
         if commit is not None:
             yield from self._pushed(tag, commit)
 
@@ -83,7 +83,6 @@ class Tree:
             yield Finding(where=str(self.folder), what=what, hint="git commit")
             return
         yield from self._cleanness()
-        yield from self._submodules()
         if self._one("rev-parse", "--is-shallow-repository") == "true":
             what = "the clone is shallow, so that nobody knows which releases are out"
             yield Finding(where=str(self.folder), what=what, hint="git fetch --unshallow --tags (fetch-depth: 0)")
@@ -101,27 +100,43 @@ class Tree:
             yield Finding(where=f"commit {commit}", what=what, hint=f"git push {remote or 'origin'}")
 
     def _cleanness(self) -> Iterator[Finding]:
-        changed = self._git(
-            "status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"
-        ).stdout.splitlines()
+        """Say what of the work tree is not as committed, submodules first, and where nobody knows."""
+        moved = dict(self._moved_submodules())
+        for path, word in moved.items():
+            hint = "git submodule update --init --recursive"
+            yield Finding(where=f"submodule {path}", what=f"it {word}", hint=hint)
+        found = differences(self.folder, self.run)
+        changed = tuple(line for line in found.changed if line[:1] != " " or line[3:] not in moved)
         if changed:
-            more = [f"… and {len(changed) - SHOWN} more"] if len(changed) > SHOWN else []
-            yield Finding(
-                where=str(self.folder),
-                what="the work tree differs from HEAD: what is built would not be what is tagged",
-                details=(*changed[:SHOWN], *more),
-                hint="commit it and tag again, or git stash",
+            yield self._of_files(
+                changed,
+                "the work tree differs from HEAD: what is built would not be what is tagged",
+                "commit it and tag again, or git stash",
+            )
+        if found.unwatched:
+            yield self._of_files(
+                found.unwatched,
+                "git was told not to look at these files, so that nobody knows whether they are as tagged",
+                "git update-index --no-assume-unchanged FILE; git update-index --no-skip-worktree FILE",
+            )
+        if found.left_out:
+            yield self._of_files(
+                found.left_out,
+                "the checkout is sparse: it leaves out what belongs to the release",
+                "git sparse-checkout disable",
             )
 
-    def _submodules(self) -> Iterator[Finding]:
+    def _of_files(self, names: tuple[str, ...], what: str, hint: str) -> Finding:
+        more = [f"… and {len(names) - SHOWN} more"] if len(names) > SHOWN else []
+        return Finding(where=str(self.folder), what=what, details=(*names[:SHOWN], *more), hint=hint)
+
+    def _moved_submodules(self) -> Iterator[tuple[str, str]]:
         # git's documentation of submodule status: "-" not initialised, "+" another commit than the index says,
         # "U" merge conflicts
         words = {"-": "is not checked out", "+": "is at another commit than the one recorded", "U": "has conflicts"}
         for line in self._git("submodule", "status", "--recursive").stdout.splitlines():
             if line[:1] in words:
-                path = line[1:].split()[1]
-                hint = "git submodule update --init --recursive"
-                yield Finding(where=f"submodule {path}", what=f"it {words[line[0]]}", hint=hint)
+                yield line[1:].split()[1], words[line[0]]
 
     def _pushed(self, tag: str, commit: str) -> Iterator[Finding]:
         remote = self.remote()
@@ -153,6 +168,4 @@ class Tree:
         return self._git(*words).stdout.strip() or None
 
     def _git(self, *words: str, access: Mapping[str, str] | None = None) -> Completed:
-        env = {name: value for name, value in os.environ.items() if name not in OF_A_HOOK}
-        env |= {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **(access or {})}
-        return self.run(["git", "-C", str(self.folder), *words], env=env, capture=True, timeout=120)
+        return git(self.run, self.folder, *words, env=access, timeout=120)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import posixpath
 import tarfile
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from packaging.utils import canonicalize_name
@@ -24,26 +25,68 @@ def objections(path: Path, *, name: str, version: str, tracked: Mapping[str, str
     `tracked` holds git's blob ids by path, empty for a source outside git. Files that git does not track are what the
     build backend adds, and are let be.
     """
+    top = path.name.removesuffix(".tar.gz")
     try:
         with tarfile.open(path, "r:gz") as archive:
-            top = f"{path.name.removesuffix('.tar.gz')}/"
-            yield from _identity(_read(archive, f"{top}PKG-INFO"), name=name, version=version)
-            for member in archive:
-                inside = member.name.removeprefix(top)
-                blob = tracked.get(inside)
-                if blob is None or inside in REWRITTEN or not member.isfile():
-                    continue
-                if _blob(_read(archive, member.name), blob) != blob:
+            members, wrong = _unpacked(archive, top)
+            yield from wrong
+            info = members.pop(f"{top}/PKG-INFO", None)
+            if info is None or not info.isfile():
+                yield "it has no PKG-INFO"
+            else:
+                yield from _identity(_read(archive, info), name=name, version=version)
+            for place, member in members.items():
+                inside = place.removeprefix(f"{top}/")
+                if not _is_tagged(archive, member, inside, tracked):
                     yield f"{inside} in it is not the tagged one"
-    except (tarfile.TarError, OSError, EOFError, KeyError, UnicodeDecodeError) as error:
+    except (tarfile.TarError, OSError, EOFError, ValueError) as error:
         yield f"it cannot be read: {error}"
 
 
-def _read(archive: tarfile.TarFile, name: str) -> bytes:
-    member = archive.extractfile(name)
-    data = member.read(LIMIT + 1) if member else b""
+def _unpacked(archive: tarfile.TarFile, top: str) -> tuple[dict[str, tarfile.TarInfo], list[str]]:
+    """Give the members by where they would lie, and a line for each that would not lie there alone.
+
+    Otherwise two spellings of one path, or a link, could put something else in the place of a file that was compared.
+    """
+    members: dict[str, tarfile.TarInfo] = {}
+    wrong: list[str] = []
+    for member in archive:
+        place = posixpath.normpath(member.name)
+        known = members.get(place)
+        if place == "." and member.isdir():
+            continue
+        if ".." in PurePosixPath(member.name).parts or place.partition("/")[0] != top:
+            wrong.append(f"{member.name} in it is outside {top}/")
+        elif known is not None and not (known.isdir() and member.isdir()):
+            wrong.append(f"{place.removeprefix(f'{top}/')} is in it twice")
+        elif not (member.isfile() or member.isdir() or member.issym()):
+            wrong.append(f"{place.removeprefix(f'{top}/')} in it is neither a file nor a folder")
+        else:
+            members[place] = member
+    wrong += [
+        f"{place.removeprefix(f'{top}/')} in it is below {folder}, which is no folder"
+        for place in members
+        for folder in map(str, PurePosixPath(place).parents)
+        if folder in members and not members[folder].isdir()
+    ]
+    return members, wrong
+
+
+def _is_tagged(archive: tarfile.TarFile, member: tarfile.TarInfo, inside: str, tracked: Mapping[str, str]) -> bool:
+    """Whether a member is as the commit has it, or nothing that the commit has; a link must be the commit's own."""
+    blob = tracked.get(inside)
+    if member.issym():
+        return blob is not None and _blob(member.linkname.encode("utf-8", "surrogateescape"), blob) == blob
+    if blob is None or inside in REWRITTEN or not member.isfile():
+        return True
+    return _blob(_read(archive, member), blob) == blob
+
+
+def _read(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    file = archive.extractfile(member)
+    data = file.read(LIMIT + 1) if file else b""
     if len(data) > LIMIT:
-        raise tarfile.ReadError(f"{name} has more than {LIMIT} bytes")
+        raise tarfile.ReadError(f"{member.name} has more than {LIMIT} bytes")
     return data
 
 
