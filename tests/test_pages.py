@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import http.server
 import json
 import subprocess
@@ -12,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+import native
 import releases
 from wainwright.errors import Exit, WainwrightError
 from wainwright.hosts.simplepage import parse
+from wainwright.receipts import Artifact
 from wainwright.releasing import pages
 from wainwright.releasing.manifest import Manifest
 from wainwright.releasing.pages import Link
@@ -72,11 +75,20 @@ def test_a_variant_of_the_projects_name_has_no_address(tmp_path: Path) -> None:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """Serve a folder as any static host does, and tell what was asked for."""
+def served(folder: Path, *, index: str = "index.html") -> Iterator[tuple[str, list[str]]]:
+    """Serve a folder as any static host does, one of the two forms for each page, and tell what was asked for."""
     asked: list[str] = []
 
     class Handler(http.server.SimpleHTTPRequestHandler):
+        extensions_map = {  # noqa: RUF012 - the standard library has it so
+            **http.server.SimpleHTTPRequestHandler.extensions_map,
+            ".json": "application/vnd.pypi.simple.v1+json",
+        }
+
+        def do_GET(self) -> None:
+            self.path += index if self.path.endswith("/") else ""
+            super().do_GET()
+
         def log_message(self, *_: object) -> None:
             asked.append(self.path)
 
@@ -116,6 +128,38 @@ def test_pip_takes_the_right_wheel_from_the_page(
         )
     assert said.stdout.strip() == trial.job(expected).id
     assert any(path.endswith(".whl.metadata") for path in asked), "pip reads the metadata without the wheel"
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("form", ["index.html", "index.json"])
+def test_an_old_pip_installs_what_has_metadata_beside_it(tmp_path: Path, form: str) -> None:
+    """Debian 12 has 23.0.1: it ends at PEP 658's own key in JSON, and in HTML takes a name with capitals for another's.
+
+    The last of those pips is the first that Python 3.12 can run.
+    """
+    version = "23.0.1" if sys.version_info < (3, 12) else "23.1.2"
+    site = tmp_path / "site"
+    text = releases.metadata("Pebble.Trial", "1.0")
+    files = {"pebble.py": b"SAYS = 'hello'\n", "pebble_trial-1.0.dist-info/METADATA": text}
+    wheel = native.wheel(site / "pebble_trial-1.0-py3-none-any.whl", files)
+    Path(f"{wheel}{pages.METADATA}").write_bytes(text)
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+    pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-cache-dir"]
+    subprocess.run([*pip, f"pip=={version}"], check=True)
+    with served(site, index=form) as (url, _):
+        made = Link(
+            name=wheel.name,
+            url=f"{url}/{wheel.name}",
+            sha256=Artifact.of(wheel).sha256,
+            metadata=hashlib.sha256(text).hexdigest(),
+        )
+        pages.write(site, "Pebble.Trial", {"": [made]})
+        done = subprocess.run(
+            [*pip, "--isolated", "--index-url", url, "pebble-trial"],
+            capture_output=True, text=True, env={}, check=False,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_pages_are_pushed_and_added_to(tmp_path: Path) -> None:

@@ -43,8 +43,7 @@ class Link:
         if self.requires_python:
             found["requires-python"] = self.requires_python
         if self.metadata:
-            # PEP 714: the key "core-metadata", and the older one for the pips that were confused by it
-            found["core-metadata"] = found["dist-info-metadata"] = {"sha256": self.metadata}
+            found["core-metadata"] = {"sha256": self.metadata}  # PEP 714: pip 22.3 to 23.1 end at the older key
         return found
 
     @classmethod
@@ -135,7 +134,7 @@ def project_html(name: str, there: Iterable[Link]) -> str:
         if link.requires_python:
             attributes["data-requires-python"] = link.requires_python
         if link.metadata:
-            attributes |= dict.fromkeys(("data-core-metadata", "data-dist-info-metadata"), f"sha256={link.metadata}")
+            attributes["data-core-metadata"] = f"sha256={link.metadata}"
         written = " ".join(f'{key}="{html.escape(value)}"' for key, value in attributes.items())
         rows.append(f"<a {written}>{html.escape(link.name)}</a><br>")
     return _document(f"Links for {name}", rows)
