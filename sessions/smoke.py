@@ -80,6 +80,7 @@ def _pieces(pipeline: Pipeline, job: Job, standing: Standing) -> Sequence[Piece]
 def _smoke(pipeline: Pipeline, job: Job, wheel: Path, standing: Standing, log: Path) -> Outcome:
     """Have the image's loader look at the wheel, then install and use it there as a stranger would."""
     where = f"smoke {job.id} in {standing.image.name}"
+    _hold_apart(pipeline, job, standing, where)
     known = pipeline.dist / job.id / LIBRARIES
     libraries, terms = read_libraries(known), followed(job.terms, read_scripts(known))
     facts: dict[str, Any] = {"image": standing.digest or None, "stands-in": standing.stands_in, "python": None}
@@ -97,6 +98,18 @@ def _smoke(pipeline: Pipeline, job: Job, wheel: Path, standing: Standing, log: P
     return Outcome(
         wheel=wheel, facts=facts, note="passed on this host, which stands in" if standing.stands_in else "passed"
     )
+
+
+def _hold_apart(pipeline: Pipeline, job: Job, standing: Standing, where: str) -> None:
+    """Hold that the image did not build the wheel, whatever the two are called: there it finds all that it lacks."""
+    built, found = pipeline.receipts.read(job.id, "build"), standing.found
+    if built is not None and found is not None and built.facts.get("image") in {found.id, *found.digests}:
+        raise WainwrightError(
+            f"{found.ref} is the very image that built the wheel, {found.digest}",
+            code=Exit.SMOKE,
+            where=where,
+            hint=f"it proves nothing there: name another image in `smoke` than {standing.image.name}",
+        )
 
 
 def _needs_network(wheel: Path) -> bool:

@@ -75,6 +75,18 @@ def test_images_are_built_pinned_pushed_and_held_to_their_pin(address: str, tmp_
     assert f"{address}/held:v1 is now sha256:" in stopped.stderr
 
 
+def test_the_image_that_built_a_wheel_proves_nothing_under_another_name(tmp_path: Path) -> None:
+    build, alias = engine.debian("bullseye", "build").ref or "", "wainwright/test:alias"
+    engine.engine().ask("tag", build, alias)
+    tables = f'[images.build]\nref = "{build}"\n[images.alias]\nref = "{alias}"\n'
+    demo = project(tmp_path / "demo", tables, build="build", smoke="alias", python="3.9")
+    demo.edit("2.17", "2.31")
+    assert demo.run("check").returncode == 0
+    done = demo.run("smoke")
+    assert done.returncode == 7, done.stderr
+    assert f"{alias} is the very image that built the wheel, sha256:" in done.stderr
+
+
 def test_several_architectures_are_pushed_as_one_list(address: str, tmp_path: Path) -> None:
     base = Image(name="base", ref=f"{address}/base:v1")
     for arch in ("x86_64", "aarch64"):

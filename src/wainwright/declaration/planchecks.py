@@ -152,11 +152,8 @@ def _no_release(against: str, project: Project) -> str:
 
 
 def _is_same(one: Image, other: Image) -> bool:
-    if one.name == other.name:
-        return True
-    if one.dockerfile is not None or other.dockerfile is not None:
-        return one.dockerfile == other.dockerfile
-    return one.ref is not None and one.ref == other.ref
+    alike = (one.ref, other.ref), (one.dockerfile, other.dockerfile)
+    return one.name == other.name or any(mine is not None and mine == its for mine, its in alike)
 
 
 def _image_path(job: Job) -> KeyPath:
