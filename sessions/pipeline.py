@@ -10,7 +10,7 @@ import platform
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,14 +20,16 @@ from typing import Any
 
 from wainwright.clock import Clock
 from wainwright.declaration.planning import Job, for_nightly, plan, select
-from wainwright.declaration.release import NIGHTLY, Release
+from wainwright.declaration.release import NIGHTLY, Directory, Release
 from wainwright.errors import Exit, WainwrightError
 from wainwright.receipts import Receipts
+from wainwright.releasing.gitstate import Tree
 from wainwright.releasing.manifest import read as read_manifest
 from wainwright.releasing.nightly import day_of, tonight
 from wainwright.run import Run, run
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.options import Options
+from wainwright.sourcing.gitfiles import is_in_git
 from wainwright.sourcing.sources import Prepared, prepare
 from wainwright.values import Python
 
@@ -122,16 +124,30 @@ class Pipeline:
         tag = self.tag
         return tag is not None and not self.options.reseal and read_manifest(self.wheelhouse, tag) is not None
 
+    @property
+    def commit(self) -> str | None:
+        """The commit from which a tag that git has here is built, or a nightly; None where the work tree is.
+
+        Git knows what a commit has, and only guesses whether the work tree has the same.
+        """
+        source = self.release.project.source
+        if self.version is None or not isinstance(source, Directory) or not is_in_git(source.path):
+            return None
+        tree = Tree(folder=source.path, run=self.run)
+        return tree.head() if self.is_nightly else tree.commit_of(self.tag or "")
+
     @cached_property
     def source(self) -> Prepared:
         """A clean copy of the source, made once a run, and removed by `swept`."""
         folder = self.scratch
         folder.mkdir(parents=True, exist_ok=True)
-        made = prepare(self.release.project.source, folder / ".tmp-source", run=self.run, cache=self.cache)
+        source, commit = self.release.project.source, self.commit
+        made = prepare(source, folder / ".tmp-source", run=self.run, cache=self.cache, commit=commit)
+        if changed := made.origin.get("uncommitted"):
+            say(f"not built, since {self.tag} is built from commit {(commit or '')[:12]}: {_first(changed)}")
         left = [name for name in made.origin.get("untracked", ()) if name.split("/")[0] not in {"dist", "wheelhouse"}]
         if left:
-            more = f" and {len(left) - 5} more" if len(left) > 5 else ""
-            say(f"not built, since git does not track it: {', '.join(left[:5])}{more}")
+            say(f"not built, since git does not track it: {_first(left)}")
         return made
 
     @cached_property
@@ -192,6 +208,11 @@ class Pipeline:
                     shutil.rmtree(left, ignore_errors=True)
                 else:
                     left.unlink(missing_ok=True)
+
+
+def _first(names: Sequence[str], shown: int = 5) -> str:
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return f"{', '.join(names[:shown])}{more}"
 
 
 def say(line: str) -> None:

@@ -238,15 +238,64 @@ def test_a_sealed_release_is_compared_by_digest(world: World) -> None:
     assert any("is there already, and is another file" in line for line in world.said(files=made.files))
 
 
-def test_submodules_are_held_to_their_commits(world: World, tmp_path: Path) -> None:
+@pytest.fixture
+def submodule(world: World, tmp_path: Path) -> Path:
+    """Give the tagged project a submodule that asks to be ignored."""
     other = tmp_path / "other"
     other.mkdir()
     git(other, "init", "--quiet")
-    git(other, "commit", "--quiet", "--allow-empty", "-m", "one")
+    (other / "a.c").write_text("int a;")
+    git(other, "add", "a.c")
+    git(other, "commit", "--quiet", "-m", "one")
     git(world.root, "submodule", "--quiet", "add", str(other), "deps/other")
+    git(world.root, "config", "-f", ".gitmodules", "submodule.deps/other.ignore", "all")
     git(world.root, "commit", "--quiet", "-am", "with a submodule")
-    git(world.root / "deps" / "other", "commit", "--quiet", "--allow-empty", "-m", "two")
-    assert any("submodule deps/other: it is at another commit" in line for line in world.said())
+    git(world.root, "tag", "-f", "-a", "v1.0", "-m", "1.0")
+    git(world.root, "push", "--quiet", "--force", "origin", "main", "v1.0")
+    world.github.tags["v1.0"] = ("commit", git(world.root, "rev-parse", "HEAD"))
+    assert world.said() == []
+    return world.root / "deps" / "other"
+
+
+def test_submodules_are_held_to_their_commits(world: World, submodule: Path) -> None:
+    git(submodule, "commit", "--quiet", "--allow-empty", "-m", "two")
+    (said,) = world.said()
+    assert "submodule deps/other: it is at another commit" in said
+    git(world.root, "add", "deps/other")
+    (said,) = world.said()
+    assert "the work tree differs from HEAD" in said
+    assert "M  deps/other" in said
+
+
+def test_what_is_edited_in_a_submodule_is_found(world: World, submodule: Path) -> None:
+    (submodule / "made.o").write_text("not tracked")
+    assert world.said() == []
+    (submodule / "a.c").write_text("EDITED")
+    (said,) = world.said()
+    assert " M deps/other/a.c" in said
+
+
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+def test_git_may_not_be_told_to_look_away(world: World, submodule: Path, flag: str) -> None:
+    for folder, name in ((world.root, "release.toml"), (submodule, "a.c")):
+        git(folder, "update-index", flag, name)
+        (folder / name).write_text("# EDITED, NEVER COMMITTED")
+    (said,) = world.said()
+    assert "git was told not to look at these files" in said
+    assert "release.toml" in said
+    assert "deps/other/a.c" in said
+
+
+def test_a_sparse_checkout_is_called_so(world: World) -> None:
+    (world.root / "docs").mkdir()
+    (world.root / "docs" / "a.md").write_text("a")
+    git(world.root, "add", "docs")
+    git(world.root, "commit", "--quiet", "-m", "with docs")
+    git(world.root, "sparse-checkout", "set", "--no-cone", "/*", "!/docs/")
+    said = "\n".join(world.said())
+    assert "the checkout is sparse: it leaves out what belongs to the release" in said
+    assert "docs/a.md" in said
+    assert "told not to look" not in said
 
 
 def test_a_file_over_the_limit_is_named_with_its_largest_members(tmp_path: Path) -> None:

@@ -262,6 +262,20 @@ def test_preflight_looks_at_what_is_stated_before_anything_is_built(world: Tagge
     assert "[project] of pyproject.toml: twine check --strict will fail" in refused(world)
 
 
+def test_a_tag_is_built_from_what_its_commit_has(world: Tagged, capsys: pytest.CaptureFixture[str]) -> None:
+    tracked = world.root / "pyproject.toml"
+    before = tracked.read_text()
+    git(world.root, "update-index", "--assume-unchanged", tracked.name)
+    tracked.write_text(f"{before}# EDITED, NEVER COMMITTED\n")
+    of_tag, of_tree = pipeline(world), Pipeline(release=world.trial.release, options=Options())
+    with of_tag.swept():
+        assert (of_tag.source.path / tracked.name).read_text() == before
+    assert "not built, since v1.0 is built from commit" in capsys.readouterr().err
+    with of_tree.swept():
+        assert (of_tree.source.path / tracked.name).read_text() == tracked.read_text()
+    assert "git was told not to look at these files" in refused(world)
+
+
 def test_preflight_has_twine_look_at_the_wheels_that_are_there(world: Tagged) -> None:
     wheel = world.trial.wheel("full")
     head = b"Metadata-Version: 2.1\nName: demo\nVersion: 1.0\nDescription-Content-Type: text/x-rst\n"

@@ -122,6 +122,58 @@ def test_links_and_executable_bits_are_kept(tmp_path: Path) -> None:
         assert links == [Path("plain"), Path("d"), Path("nowhere")], kind
 
 
+def _commit(repository: Path, tmp_path: Path, folder: str = ".") -> Prepared:
+    """Prepare what HEAD has."""
+    head = _git(repository, "rev-parse", "HEAD")
+    source, target = Directory(path=repository / folder), tmp_path / "out" / "source"
+    return prepare(source, target, run=run, cache=tmp_path / "cache", commit=head)
+
+
+def test_of_a_commit_the_files_are_taken_as_git_has_them(tmp_path: Path) -> None:
+    repository = _repository(
+        tmp_path / "r",
+        d__a_dot_c="old",
+        d__b_dot_c="old",
+        d__crlf_dot_txt="one\n",
+        _dot_gitattributes="*.txt eol=crlf\n",
+    )
+    (repository / "d" / "run.sh").write_text("x")
+    (repository / "d" / "run.sh").chmod(0o755)
+    (repository / "d" / "link").symlink_to("a.c")
+    _git(repository, "add", "-A")
+    _git(repository, "commit", "-q", "-m", "more")
+    (repository / "d" / "crlf.txt").unlink()
+    _git(repository, "checkout", "-q", "--", ".")
+    whole, below = _prepare(Directory(path=repository), tmp_path), _prepare(Directory(path=repository / "d"), tmp_path)
+    assert _commit(repository, tmp_path).digest == whole.digest
+    assert _commit(repository, tmp_path, "d").digest == below.digest
+    _git(repository, "update-index", "--assume-unchanged", "d/b.c")
+    _write(repository, d__a_dot_c="new", d__b_dot_c="new", d__untracked="x")
+    prepared = _commit(repository, tmp_path)
+    assert prepared.digest == whole.digest
+    assert prepared.origin["changed"] is False
+    assert (prepared.origin["uncommitted"], prepared.origin["untracked"]) == (["d/a.c", "d/b.c"], ["d/untracked"])
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["source"]
+    assert (repository / "d" / "a.c").read_text() == "new", "nothing is written to the work tree"
+
+
+def test_a_commit_with_nothing_in_the_folder_is_an_error(tmp_path: Path) -> None:
+    repository = _repository(tmp_path / "r")
+    _write(repository, new__setup_dot_py="x")
+    with pytest.raises(WainwrightError, match="git tracks no file"):
+        _commit(repository, tmp_path, "new")
+    assert not (tmp_path / "out" / "source").exists()
+
+
+@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
+def test_what_git_was_told_not_to_look_at_counts_as_changed(tmp_path: Path, flag: str) -> None:
+    repository = _repository(tmp_path / "r", a="old", sub__b="x")
+    _git(repository, "update-index", flag, "a")
+    _write(repository, a="new")
+    assert _prepare(Directory(path=repository), tmp_path).origin["changed"] is True
+    assert _prepare(Directory(path=repository / "sub"), tmp_path).origin["changed"] is False
+
+
 @pytest.fixture
 def nested(tmp_path: Path) -> Path:
     """Give a repository with a submodule that has a submodule."""
@@ -170,6 +222,26 @@ def test_a_submodule_at_another_commit_is_named(nested: Path, tmp_path: Path) ->
     _git(inner, "commit", "-q", "--allow-empty", "-m", "moved on")
     with pytest.raises(WainwrightError, match=r"submodule libs/library/third/inner is recorded at .* it is at"):
         _prepare(Directory(path=nested), tmp_path)
+
+
+def test_an_edit_in_a_submodule_that_asks_to_be_ignored(nested: Path, tmp_path: Path) -> None:
+    before = _prepare(Directory(path=nested), tmp_path)
+    library = nested / "libs" / "library"
+    for repository, name in ((nested, "libs/library"), (library, "third/inner")):
+        _git(repository, "config", "-f", ".gitmodules", f"submodule.{name}.ignore", "all")
+        _git(repository, "config", f"submodule.{name}.ignore", "all")
+    _git(nested, "update-index", "--assume-unchanged", ".gitmodules")
+    _write(library, third__inner__deep="EDITED")
+    assert _prepare(Directory(path=nested), tmp_path).origin["changed"] is True
+    prepared = _commit(nested, tmp_path)
+    assert prepared.digest == before.digest
+    assert prepared.origin["submodules"] == before.origin["submodules"]
+    assert "libs/library/third/inner/deep" in prepared.origin["uncommitted"]
+    _git(library / "third" / "inner", "commit", "-q", "-a", "-m", "moved on")
+    assert _commit(nested, tmp_path).digest == before.digest, "the recorded commit is still there"
+    shutil.rmtree(library / "third" / "inner")
+    with pytest.raises(WainwrightError, match=r"submodule libs/library/third/inner is recorded at .* not checked out"):
+        _commit(nested, tmp_path)
 
 
 def test_outside_git_a_folder_is_taken_whole_without_results(tmp_path: Path) -> None:

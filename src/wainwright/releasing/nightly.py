@@ -6,10 +6,10 @@ PEP 440: "Developmental releases are ordered by their numerical component, immed
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 from datetime import date
+from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
@@ -17,6 +17,7 @@ from wainwright.declaration.release import Directory, Git, Project
 from wainwright.errors import WainwrightError
 from wainwright.releasing.gitstate import Tree
 from wainwright.run import Run
+from wainwright.sourcing.gitcommand import git
 from wainwright.sourcing.gitfiles import is_in_git
 from wainwright.sourcing.gitremote import confidential
 from wainwright.sourcing.sources import identify
@@ -84,7 +85,6 @@ def _tags(source: object, run: Run) -> tuple[str, ...]:
         return Tree(folder=source.path, run=run).tags()
     if isinstance(source, Git):
         address, access = confidential(source.url)
-        env = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **access}
-        listed = run(["git", "ls-remote", "--tags", "--refs", "--", address], env=env, capture=True, timeout=120)
+        listed = git(run, Path.cwd(), "ls-remote", "--tags", "--refs", "--", address, env=access, timeout=120)
         return tuple(re.findall(r"\trefs/tags/(\S+)", listed.stdout))
     return ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,14 +12,16 @@ from typing import Any, Final
 
 from wainwright.declaration.release import Git
 from wainwright.errors import Exit, WainwrightError
-from wainwright.run import Completed, Run
+from wainwright.run import Run
+from wainwright.sourcing.gitclean import SUBMODULE, differences
+from wainwright.sourcing.gitcommand import git
+from wainwright.sourcing.gitremote import confidential
 
-# A git hook sets these for its own repository; they would turn every git below to that one.
-_OF_A_HOOK: Final = frozenset({
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_DIR", "GIT_INDEX_FILE", "GIT_NAMESPACE",
-    "GIT_OBJECT_DIRECTORY", "GIT_PREFIX", "GIT_WORK_TREE",
-})  # fmt: skip
-_SUBMODULE: Final = "160000"
+# What is written into another folder than the work tree is whole, calls no hook, and leaves submodules to us.
+_QUIETLY: Final = (
+    *("-c", "core.hooksPath=/dev/null", "-c", "submodule.recurse=false", "-c", "core.sparseCheckout=false"),
+    *("-c", "core.splitIndex=false", "-c", "core.fsmonitor=false"),
+)
 
 
 def is_in_git(folder: Path) -> bool:
@@ -35,11 +38,7 @@ def copy_tracked(folder: Path, target: Path, run: Run) -> Mapping[str, Any]:
     submodules: dict[str, str] = {}
     files = list(_tracked(folder, "", run, submodules))
     if not files:
-        raise WainwrightError(
-            "git tracks no file in this folder",
-            where=f"project.source: {folder}",
-            hint="`git add` what belongs to the source; of a folder in a git work tree, what git tracks is taken",
-        )
+        raise _nothing(folder)
     target.mkdir(parents=True)
     for name in files:
         source, copy = folder / name, target / name
@@ -47,19 +46,86 @@ def copy_tracked(folder: Path, target: Path, run: Run) -> Mapping[str, Any]:
             continue  # deleted, or replaced by a folder, and not yet committed
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source, copy, follow_symlinks=False)
-    head = _git(run, folder, "rev-parse", "--verify", "--quiet", "HEAD")
-    changed = _git(run, folder, "status", "--porcelain", "--untracked-files=no", "--", ".")
-    untracked = _git(run, folder, "ls-files", "-z", "--others", "--exclude-standard", "--", ".")
+    head = git(run, folder, "rev-parse", "--verify", "--quiet", "HEAD")
     return {
         "commit": head.stdout.strip() or None,
-        "changed": bool(changed.stdout.strip()),
+        "changed": bool(differences(folder, run, below=".")),
         "submodules": submodules,
-        "untracked": [name for name in untracked.stdout.split("\0") if name],
+        "untracked": _untracked(folder, run),
     }
 
 
+def copy_committed(folder: Path, commit: str, target: Path, run: Run) -> Mapping[str, Any]:
+    """Copy the files below `folder` as a commit has them, whatever the work tree holds; give what the receipt says.
+
+    Raises WainwrightError for a submodule without the recorded commit, and for a commit with nothing in this folder.
+    """
+    prefix = git(run, folder, "rev-parse", "--show-prefix").stdout.rstrip("\n")
+    submodules: dict[str, str] = {}
+    with tempfile.TemporaryDirectory(prefix=".tmp-", dir=target.parent) as temporary:
+        tree = Path(temporary).resolve() / "tree"
+        _check_out(folder, commit, prefix, tree, run)
+        _check_out_submodules(folder, commit, "", tree / prefix, run, submodules)
+        if not (tree / prefix).is_dir() or not any((tree / prefix).iterdir()):
+            raise _nothing(folder)
+        (tree / prefix).replace(target)
+    found = differences(folder, run, below=".")
+    return {
+        "commit": commit,
+        "changed": False,
+        "submodules": submodules,
+        "untracked": _untracked(folder, run),
+        "uncommitted": [*(line[3:] for line in found.changed), *found.unwatched],
+    }
+
+
+def _check_out(folder: Path, commit: str, prefix: str, tree: Path, run: Run) -> None:
+    """Write a commit's files below `prefix` into `tree`, by an index of their own."""
+    tree.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".tmp-", dir=tree) as temporary:
+        env = {"GIT_INDEX_FILE": str(Path(temporary) / "index")}
+        where = f"project.source: {folder}"
+        read = git(run, folder, *_QUIETLY, "read-tree", commit, env=env)
+        read.check(f"git cannot read the commit {commit[:12]}", code=Exit.BUILD, where=where)
+        if not git(run, folder, "ls-files", env=env).stdout:
+            return
+        names = f":(top,literal){prefix}"
+        written = git(run, folder, *_QUIETLY, f"--work-tree={tree}", "checkout", "--quiet", "--", names, env=env)
+        written.check(f"git cannot write the files of the commit {commit[:12]}", code=Exit.BUILD, where=where)
+
+
+def _check_out_submodules(
+    folder: Path, commit: str, shown: str, tree: Path, run: Run, submodules: dict[str, str]
+) -> None:
+    for line in git(run, folder, "ls-tree", "-r", "-z", commit).stdout.split("\0"):
+        facts, _, name = line.partition("\t")
+        if not facts.startswith(SUBMODULE):
+            continue
+        path, recorded = folder / name, facts.split()[2]
+        if not (path / ".git").exists():
+            raise _lacking(path, recorded, "it is not checked out", shown=shown + name, above=folder)
+        if not git(run, path, "cat-file", "-e", f"{recorded}^{{commit}}").ok:
+            raise _lacking(path, recorded, "it does not have that commit", shown=shown + name, above=folder)
+        submodules[shown + name] = recorded
+        _check_out(path, recorded, "", tree / name, run)
+        _check_out_submodules(path, recorded, f"{shown}{name}/", tree / name, run, submodules)
+
+
+def _untracked(folder: Path, run: Run) -> list[str]:
+    listed = git(run, folder, "ls-files", "-z", "--others", "--exclude-standard", "--", ".").stdout
+    return [name for name in listed.split("\0") if name]
+
+
+def _nothing(folder: Path) -> WainwrightError:
+    return WainwrightError(
+        "git tracks no file in this folder",
+        where=f"project.source: {folder}",
+        hint="`git add` what belongs to the source; of a folder in a git work tree, what git tracks is taken",
+    )
+
+
 def _tracked(folder: Path, prefix: str, run: Run, submodules: dict[str, str]) -> Iterator[str]:
-    listed = _git(run, folder, "ls-files", "-z", "--stage")
+    listed = git(run, folder, "ls-files", "-z", "--stage")
     listed.check("git cannot list the files that it tracks", code=Exit.BUILD, where=str(folder))
     seen = set()
     for line in listed.stdout.split("\0"):
@@ -68,7 +134,7 @@ def _tracked(folder: Path, prefix: str, run: Run, submodules: dict[str, str]) ->
             continue
         seen.add(name)
         mode, commit = facts.split(" ")[:2]
-        if mode != _SUBMODULE:
+        if mode != SUBMODULE:
             yield prefix + name
             continue
         _check_submodule(folder / name, commit, run, shown=prefix + name, above=folder)
@@ -79,11 +145,15 @@ def _tracked(folder: Path, prefix: str, run: Run, submodules: dict[str, str]) ->
 def _check_submodule(path: Path, commit: str, run: Run, *, shown: str, above: Path) -> None:
     found = "it is not checked out"
     if (path / ".git").exists():
-        head = _git(run, path, "rev-parse", "--verify", "--quiet", "HEAD").stdout.strip()
+        head = git(run, path, "rev-parse", "--verify", "--quiet", "HEAD").stdout.strip()
         if head == commit:
             return
         found = f"it is at {head[:12] or 'no commit'}"
-    raise WainwrightError(
+    raise _lacking(path, commit, found, shown=shown, above=above)
+
+
+def _lacking(path: Path, commit: str, found: str, *, shown: str, above: Path) -> WainwrightError:
+    return WainwrightError(
         f"the submodule {shown} is recorded at {commit[:12]}, and {found}",
         code=Exit.BUILD,
         where=f"project.source: {above}",
@@ -100,41 +170,34 @@ def checked_out(source: Git, clone: Path, run: Run) -> Iterator[tuple[Path, str]
     # git keeps submodules from reading local folders; where the repository itself is local, that is what was asked for.
     allowed = ["-c", "protocol.file.allow=always"] if local or url.startswith("file:") else []
     where = "project.source.git"
+    address, access = confidential(url, siblings=True)
     try:
-        cloned = run(["git", *allowed, "clone", "--quiet", "--no-checkout", "--", url, clone], env=_environment())
+        cloned = git(
+            run, clone.parent, *allowed, "clone", "--quiet", "--no-checkout", "--", address, str(clone), env=access
+        )
         cloned.check("the repository cannot be cloned", code=Exit.BUILD, where=where)
-        commit = _resolve(source.rev, clone, run)
-        done = _git(run, clone, "-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", commit)
+        commit = _resolve(source.rev, clone, run, access)
+        done = git(run, clone, "-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", commit, env=access)
         done.check(f"{source.rev} cannot be checked out", code=Exit.BUILD, where=where)
-        done = _git(run, clone, *allowed, "submodule", "--quiet", "update", "--init", "--recursive")
+        done = git(run, clone, *allowed, "submodule", "--quiet", "update", "--init", "--recursive", env=access)
         done.check(f"the submodules of {source.rev} cannot be had", code=Exit.BUILD, where=where)
         yield clone, commit
     finally:
         shutil.rmtree(clone, ignore_errors=True)
 
 
-def _resolve(rev: str, clone: Path, run: Run) -> str:
+def _resolve(rev: str, clone: Path, run: Run, access: Mapping[str, str]) -> str:
     """Give the commit of a tag, a branch, a commit, or whatever else the repository gives out under that name."""
     for name in (f"refs/tags/{rev}", f"refs/remotes/origin/{rev}", rev):
-        found = _git(run, clone, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        found = git(run, clone, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
         if found.ok:
             return found.stdout.strip()
-    fetched = _git(run, clone, "fetch", "--quiet", "origin", rev)
+    fetched = git(run, clone, "fetch", "--quiet", "origin", rev, env=access)
     if fetched.ok:
-        return _git(run, clone, "rev-parse", "--verify", "FETCH_HEAD^{commit}").stdout.strip()
+        return git(run, clone, "rev-parse", "--verify", "FETCH_HEAD^{commit}").stdout.strip()
     raise WainwrightError(
         f"the repository has no revision {rev!r}",
         where="project.source.rev",
         hint="a tag, a branch or a whole commit that was pushed",
         details=fetched.tail[-1:],
     )
-
-
-def _git(run: Run, folder: Path, *words: str) -> Completed:
-    return run(["git", "-C", folder, *words], env=_environment(), capture=True)
-
-
-def _environment() -> Mapping[str, str]:
-    """Give ours without what belongs to another repository, and with no question at a prompt."""
-    kept = {name: value for name, value in os.environ.items() if name not in _OF_A_HOOK}
-    return kept | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}

@@ -20,7 +20,7 @@ import tomli
 from wainwright.declaration.release import Directory, Git, Sdist
 from wainwright.errors import Exit, WainwrightError
 from wainwright.run import Run
-from wainwright.sourcing.gitfiles import checked_out, copy_tracked, is_in_git
+from wainwright.sourcing.gitfiles import checked_out, copy_committed, copy_tracked, is_in_git
 from wainwright.sourcing.sdists import fetch_sdist, unpack
 
 _NOT_SOURCE: Final = frozenset({".git", "__pycache__", ".nox", ".tox", ".venv"})  # wherever they are
@@ -43,13 +43,21 @@ class Prepared:
     origin: Mapping[str, Any]
 
 
-def prepare(source: Directory | Sdist | Git, target_folder: Path, *, run: Run, cache: Path) -> Prepared:
-    """Make `target_folder` the clean copy of the source, whatever it was before; raises WainwrightError."""
+def prepare(
+    source: Directory | Sdist | Git, target_folder: Path, *, run: Run, cache: Path, commit: str | None = None
+) -> Prepared:
+    """Make `target_folder` the clean copy of the source, whatever it was before; raises WainwrightError.
+
+    Of a folder in git that is what the `commit` has, without one what git tracks as it lies there.
+    """
     try:
         target_folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".tmp-", dir=target_folder.parent) as temporary:
             tree = Path(temporary).resolve() / "source"
-            origin = _fill(source, tree, run, cache, leave=(target_folder.resolve(), tree.parent))
+            if commit is not None and isinstance(source, Directory):
+                origin = {"directory": str(source.path), **copy_committed(source.path, commit, tree, run)}
+            else:
+                origin = _fill(source, tree, run, cache, leave=(target_folder.resolve(), tree.parent))
             digest = digest_of(tree)
             if target_folder.exists():
                 shutil.rmtree(target_folder)
