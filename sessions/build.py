@@ -23,6 +23,7 @@ from wainwright.running.collecting import collect, read_libraries
 from wainwright.running.containerzig import with_tools, with_zig
 from wainwright.running.entering import enter
 from wainwright.running.host import Host
+from wainwright.running.limits import TimeLimit
 from wainwright.running.places import Place
 from wainwright.running.standing import Standing
 from wainwright.running.toolchain import ZIG_VERSION, ensure_zig
@@ -160,10 +161,11 @@ def _run_build(
     place.put(built, out)
     env = _build_environment(place.environment(), job, version)
     whole = f"the whole log is {os.path.relpath(log)}"
+    limit = TimeLimit(seconds=job.image.time_limit)
     commands = [*(("before", text) for text in job.variant.build.before), ("command", job.variant.build.command)]
     for key, text in commands:
         words = _filled(text, python=python, out=out, source=inside)
-        done = place.run(["sh", "-ec", words], env=env, cwd=inside, log=log, timeout=job.image.time_limit)
+        done = limit.run(place, ["sh", "-ec", words], env=env, cwd=inside, log=log)
         done.check(
             f"the build failed in `{text}`",
             code=Exit.BUILD,

@@ -16,6 +16,7 @@ from wainwright.formats.wheelfile import parse_wheel_name, read_dist_info
 from wainwright.run import Completed
 from wainwright.running.collecting import read_libraries, read_scripts
 from wainwright.running.entering import enter, has_python
+from wainwright.running.limits import TimeLimit
 from wainwright.running.linkerscripts import followed
 from wainwright.running.mapped import MAPPED
 from wainwright.running.places import Place
@@ -126,7 +127,7 @@ class Trial:
         self.place = place
         self.job = job
         self.log = log
-        self.limit = image.time_limit
+        self.limit = TimeLimit(seconds=image.time_limit)
         self.where = f"smoke {job.id} in {image.name}"
         self.python = place.python(job.python)
         self.elsewhere = f"{place.root}/elsewhere"
@@ -176,7 +177,7 @@ class Trial:
         return found
 
     def _try(self, argv: Sequence[str], what: str, *, capture: bool = False) -> Completed:
-        done = self.place.run(argv, env=self.env, cwd=self.elsewhere, log=self.log, timeout=self.limit, capture=capture)
+        done = self.limit.run(self.place, argv, env=self.env, cwd=self.elsewhere, log=self.log, capture=capture)
         return done.check(what, code=Exit.SMOKE, where=self.where)
 
 
