@@ -54,10 +54,8 @@ def prepare(
         target_folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".tmp-", dir=target_folder.parent) as temporary:
             tree = Path(temporary).resolve() / "source"
-            if commit is not None and isinstance(source, Directory):
-                origin = {"directory": str(source.path), **copy_committed(source.path, commit, tree, run)}
-            else:
-                origin = _fill(source, tree, run, cache, leave=(target_folder.resolve(), tree.parent))
+            leave = (target_folder.resolve(), tree.parent)
+            origin = _fill(source, tree, run, cache, leave=leave, commit=commit)
             digest = digest_of(tree)
             if target_folder.exists():
                 shutil.rmtree(target_folder)
@@ -82,7 +80,7 @@ def identify(source: Directory | Sdist | Git) -> tuple[str | None, str | None]:
 
 
 def _fill(
-    source: Directory | Sdist | Git, tree: Path, run: Run, cache: Path, *, leave: tuple[Path, ...]
+    source: Directory | Sdist | Git, tree: Path, run: Run, cache: Path, *, leave: tuple[Path, ...], commit: str | None
 ) -> Mapping[str, Any]:
     if isinstance(source, Sdist):
         fetched = fetch_sdist(source, run=run, cache=cache)
@@ -90,12 +88,13 @@ def _fill(
         return {"sdist": source.requirement, "file": fetched.path.name, "sha256": fetched.sha256}
     if isinstance(source, Git):
         url = re.sub(r"(?<=://)[^/@\s]+@", "", source.url)
-        with checked_out(source, tree.parent / "clone", run) as (clone, commit):
-            return {"git": url, "rev": source.rev, **copy_tracked(clone, tree, run), "commit": commit}
+        with checked_out(source, tree.parent / "clone", run) as (clone, head):
+            return {"git": url, "rev": source.rev, **copy_tracked(clone, tree, run), "commit": head}
     if not source.path.is_dir():
         raise WainwrightError("no such folder", where=f"project.source: {source.path}")
     if is_in_git(source.path):
-        return {"directory": str(source.path), **copy_tracked(source.path, tree, run)}
+        copied = copy_committed(source.path, commit, tree, run) if commit else copy_tracked(source.path, tree, run)
+        return {"directory": str(source.path), **copied}
     top = source.path.resolve()
 
     def left_out(folder: str, names: list[str]) -> set[str]:
