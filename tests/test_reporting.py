@@ -42,9 +42,37 @@ def test_a_sealed_release_tells_where_it_is_and_since_when(tmp_path: Path) -> No
     journal.record("internal", "verified", sealed.bound_for("internal")[0].asset(trial.wheelhouse))
     made = report("demo 1.0", trial.jobs, trial.receipts, manifest=sealed, journal=journal)
     text = markdown(made)
-    assert "internal, 2026-01-02T03:04:05+00:00, page: not yet" in text
+    assert "internal: public, 2026-01-02T03:04:05+00:00, page: not yet" in text
     assert "Sealed 2026-01-02T03:04:05+00:00 at commit `cccc" in text
     assert "sha256:debian10" in page(made)
+
+
+def test_what_lies_in_a_draft_is_not_published(tmp_path: Path) -> None:
+    trial = releases.trial(tmp_path)
+    sealed = seal(trial.sealing(), reseal=False, public=lambda _: ())
+    journal = Journal.open(None, "v1.0", now=lambda: "2026-01-02T03:04:05+00:00")
+    for name in ("internal", "page"):
+        for file in sealed.bound_for(name):
+            journal.record(name, "uploaded", file.asset(trial.wheelhouse))
+
+    def places() -> str:
+        made = report("demo 1.0", trial.jobs, trial.receipts, manifest=sealed, journal=journal)
+        return ", ".join(place for entry in made.entries for place in entry.places)
+
+    assert "page: in the draft, 2026-01-02T03:04:05+00:00" in places()
+    assert "internal: uploaded, not seen yet, 2026-01-02T03:04:05+00:00" in places()
+    for file in sealed.bound_for("page"):
+        journal.record("page", "verified", file.asset(trial.wheelhouse))
+    assert "page: public, 2026-01-02T03:04:05+00:00" in places()
+
+
+def test_a_wheel_that_was_built_since_is_nowhere(tmp_path: Path) -> None:
+    trial = releases.trial(tmp_path)
+    sealed = seal(trial.sealing(), reseal=False, public=lambda _: ())
+    releases.make_wheel(trial.wheel("full"), says="built again")
+    trial.prove()
+    made = report("demo 1.0", trial.jobs, trial.receipts, manifest=sealed, journal=None)
+    assert [entry.job.variant.name for entry in made.entries if entry.places] == ["reduced"]
 
 
 def test_the_page_is_whole_and_asks_for_nothing_else(tmp_path: Path) -> None:

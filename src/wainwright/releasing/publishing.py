@@ -111,7 +111,7 @@ class Publication:
                 continue
             self._set(site, asset, State.PUBLIC if there else State.ABSENT)
             if there:
-                self._note(site, asset, "found")
+                self._note(site, asset, "verified")
             elif when := self.journal.when(site.name, "verified", asset):
                 self.say(f"{site.name}: {asset.name} was there {when}, and is gone")
         return errors
@@ -125,8 +125,9 @@ class Publication:
         for asset in site.assets:
             found = fate(asset, held.get(asset.name))
             if found is Fate.SAME:
-                self._set(site, asset, State.DRAFT if page and page.draft else State.PUBLIC)
-                self._note(site, asset, "found")
+                in_draft = page is not None and page.draft
+                self._set(site, asset, State.DRAFT if in_draft else State.PUBLIC)
+                self._note(site, asset, "found" if in_draft else "verified")
                 continue
             self._set(site, asset, State.OTHER if found is Fate.DIFFERENT else State.ABSENT)
             if page is not None and not page.draft and found is Fate.DIFFERENT:
@@ -204,6 +205,7 @@ class Publication:
         self.links[site.name] = page.url
         for asset in site.assets:
             self._set(site, asset, State.PUBLIC)
+            self._note(site, asset, "verified")
         self.journal.record(site.name, "published")
         self.say(f"{site.name}: the release is public: {page.url}")
 

@@ -8,10 +8,11 @@ from typing import Any
 
 from wainwright.counting import counted
 from wainwright.declaration.planning import Job
-from wainwright.receipts import Receipt, Receipts
+from wainwright.receipts import Artifact, Receipt, Receipts
 from wainwright.releasing.journal import Journal
 from wainwright.releasing.manifest import Manifest
 from wainwright.releasing.notes import human
+from wainwright.releasing.publication import State
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +74,7 @@ def _entry(job: Job, receipts: Receipts, manifest: Manifest | None, journal: Jou
         sha256=wheel.sha256 if wheel else "",
         stages=tuple(_stage(stage, image, receipt) for (stage, image), receipt in found.items()),
         libraries=tuple(_libraries(job, audited)),
-        places=tuple(_places(job, manifest, journal)),
+        places=tuple(_places(job, wheel, manifest, journal)),
     )
 
 
@@ -115,14 +116,19 @@ def _libraries(job: Job, audited: Receipt | None) -> Iterable[str]:
             yield f"{fate}: {name}{f' ({reason})' if reason else ''}"
 
 
-def _places(job: Job, manifest: Manifest | None, journal: Journal | None) -> Iterable[str]:
-    files = [file for file in manifest.wheels if file.job == job.id] if manifest else []
-    for file in files:
+def _places(job: Job, wheel: Artifact | None, manifest: Manifest | None, journal: Journal | None) -> Iterable[str]:
+    """Say where this very wheel is, as far as the journal knows: what lies in a draft is not published."""
+    kinds = {place.name: place.kind for place in job.destinations}
+    for file in manifest.wheels if manifest else ():
+        if file.job != job.id or wheel is None or file.sha256 != wheel.sha256:
+            continue
         for place in file.destinations:
-            noted = journal.entries.get(place, {}).get(file.name) if journal else None
-            state = noted if isinstance(noted, Mapping) and noted.get("sha256") == file.sha256 else {}
-            since = next((state[event] for event in ("verified", "uploaded", "found") if event in state), None)
-            yield f"{place}, {since}" if since else f"{place}: not yet"
+            noted = _mapping(journal.entries.get(place, {}).get(file.name)) if journal else {}
+            known = noted if noted.get("sha256") == file.sha256 else {}
+            half = State.DRAFT if kinds.get(place) == "github" else State.SENT
+            events = (("verified", State.PUBLIC), ("uploaded", half), ("found", half))
+            told = next((f"{state.value}, {known[event]}" for event, state in events if event in known), "not yet")
+            yield f"{place}: {told}"
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
