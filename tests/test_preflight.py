@@ -377,7 +377,15 @@ def test_a_token_for_another_project_is_found_without_asking() -> None:
     assert limits.objections("other", now=3000) == ("the token has expired",)
 
 
-@pytest.mark.parametrize("text", ["", "ghp_x", "pypi-", "pypi-AgEI", token()[:-9], "pypi-!!"])
+NESTED = base64.urlsafe_b64encode(b"\2" + b"\1\1a\2\1b\0" + b"\2\xa0\x8d\x06" + b"[" * 100_000 + b"\0\0").decode()
+ODD: list[object] = [[0, None, None], [0, "soon", 0], [1, 5], [1, None], [1, [5]], {"permissions": {"projects": None}}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "ghp_x", "pypi-", "pypi-AgEI", token()[:-9], "pypi-!!", "pypi-é", "pypi-Aw==", f"pypi-{NESTED}"]
+    + [token(caveat) for caveat in ODD],
+)
 def test_what_is_no_token(text: str) -> None:
     with pytest.raises(ValueError, match="token"):
         scope(text)

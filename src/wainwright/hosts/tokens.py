@@ -6,7 +6,6 @@ The token is a macaroon in its second binary format; its caveats are JSON, as wa
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -47,9 +46,12 @@ def scope(token: str) -> Scope:
     text = token.removeprefix(PREFIX)
     try:
         data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-        caveats = [json.loads(each) for each in _caveats(data)]
-    except (binascii.Error, IndexError, UnicodeError, json.JSONDecodeError) as error:
+        return _limits([json.loads(each) for each in _caveats(data)])
+    except (ValueError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
         raise ValueError("the token is cut off, or was changed") from error
+
+
+def _limits(caveats: list[Any]) -> Scope:
     projects: frozenset[str] | None = None
     expires: list[float] = []
     begins: list[float] = []
