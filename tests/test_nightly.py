@@ -170,6 +170,10 @@ def test_a_nightly_wants_a_commit_a_clean_tree_and_a_push(world: Tagged) -> None
     assert "it is not pushed: origin does not have it" in said
     assert "no such tag" not in said
     assert world.writes == 0
+    git(world.root, "checkout", "--quiet", "--", ".")
+    error = refusal(lambda: preflight.run(world.pipeline("nightly"), Selection()))
+    git(world.root, *str(error).partition("hint: git ")[2].split())
+    preflight.run(world.pipeline("nightly"), Selection())
 
 
 def test_a_shallow_clone_does_not_know_what_is_out(world: Tagged, tmp_path: Path) -> None:

@@ -126,6 +126,11 @@ def test_preflight_writes_nothing(world: World) -> None:
 
 def no_tag(world: World) -> None:
     git(world.root, "tag", "-d", "v1.0")
+    git(world.root, "push", "--quiet", "origin", ":v1.0")
+
+
+def not_fetched(world: World) -> None:
+    git(world.root, "tag", "-d", "v1.0")
 
 
 def not_head(world: World) -> None:
@@ -193,6 +198,7 @@ def odd_version(world: World) -> None:
     ("spoil", "where", "what"),
     [
         (no_tag, "tag v1.0", "there is no such tag"),
+        (not_fetched, "tag v1.0", "origin has it, and this clone does not"),
         (not_head, "tag v1.0", "and HEAD is"),
         (not_pushed, "tag v1.0", "origin does not have it"),
         (moved, "tag v1.0", "origin has it at commit"),
@@ -215,6 +221,13 @@ def test_each_lack_is_found(world: World, spoil: Callable[[World], None], where:
     said = world.said()
     assert any(where in line.split(": ")[0] and what in line for line in said), said
     assert not any("secret-token-1" in line for line in said)
+
+
+def test_a_tag_that_is_elsewhere_is_fetched_as_the_hint_says(world: World) -> None:
+    not_fetched(world)
+    (finding,) = world.preflight().findings()
+    git(world.root, *finding.hint.split()[1:])
+    assert world.said() == []
 
 
 def test_everything_is_found_at_once(world: World) -> None:

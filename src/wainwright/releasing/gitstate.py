@@ -61,15 +61,22 @@ class Tree:
             return
         commit, head = self.commit_of(tag), self.head()
         if commit is None:
-            yield Finding(
-                where=f"tag {tag}", what="there is no such tag", hint=f"git tag -a {tag} && git push origin {tag}"
-            )
+            yield self._absent(tag)
         elif commit != head:
             hint = f"git checkout {tag}"
             yield Finding(where=f"tag {tag}", what=f"it is commit {commit}, and HEAD is {head}", hint=hint)
         yield from self._cleanness()
         if commit is not None:
             yield from self._pushed(tag, commit)
+
+    def _absent(self, tag: str) -> Finding:
+        remote = self.remote() or "origin"
+        there = self._listed(remote, "--tags", f"refs/tags/{tag}")
+        if there.ok and there.stdout:
+            what, hint = f"{remote} has it, and this clone does not", f"git fetch {remote} tag {tag}"
+        else:
+            what, hint = "there is no such tag", f"git tag -a {tag} && git push {remote} {tag}"
+        return Finding(where=f"tag {tag}", what=what, hint=hint)
 
     def findings_of_head(self, *, shared: bool) -> Iterator[Finding]:
         """Say what stands in the way of a nightly, which needs no tag: a commit, and a tree that is as committed.
@@ -97,7 +104,9 @@ class Tree:
             yield Finding(where=f"remote {remote}", what="it does not say what is pushed", details=lines)
         elif listed is None or commit not in listed.stdout:
             what = f"it is not pushed: {remote} does not have it" if remote else "it is not pushed: there is no remote"
-            yield Finding(where=f"commit {commit}", what=what, hint=f"git push {remote or 'origin'}")
+            to = "HEAD" if self._one("symbolic-ref", "--quiet", "HEAD") else "HEAD:refs/heads/BRANCH"
+            hint = f"git push {remote} {to}" if remote else "git remote add origin …"
+            yield Finding(where=f"commit {commit}", what=what, hint=hint)
 
     def _cleanness(self) -> Iterator[Finding]:
         """Say what of the work tree is not as committed, submodules first, and where nobody knows."""
