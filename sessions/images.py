@@ -10,7 +10,8 @@ from dataclasses import asdict
 from wainwright.declaration.release import Image, Release
 from wainwright.errors import Exit, WainwrightError
 from wainwright.running.engines import Engine, find_engine, platform_of
-from wainwright.running.images import Found, build, have, look, pin_of, pull, ref_of
+from wainwright.running.having import have, have_anew, pin_of
+from wainwright.running.images import Found, look, ref_of
 from wainwright.running.pins import Lock, read_lock
 from wainwright.running.pushing import push, push_list
 from wainwright.sessions.graph import Selection
@@ -18,14 +19,19 @@ from wainwright.sessions.pipeline import Pipeline, say, tell
 from wainwright.sessions.stage import merged
 
 
-def run(pipeline: Pipeline, _selection: Selection) -> None:
-    """Have the images named after `--`, or all of them; pin those that have no pin.
+def run(pipeline: Pipeline, selection: Selection) -> None:
+    """Have the images named after `--`, those of the jobs that `--only` leaves, or all; pin those that have no pin.
 
     With `--update` each is built or pulled anew and pinned as it then is; with `--push` those with a Dockerfile go to
     their registry as well, several architectures of one as a manifest list.
     """
     options = pipeline.options
-    wanted = [(image, arches_of(pipeline, image)) for image in named(pipeline.release, _names(pipeline))]
+    jobs = pipeline.jobs(selection)
+    images = named(pipeline.release, _names(pipeline))
+    if pipeline.options.only not in {None, *pipeline.release.publish}:
+        used = {image.name for job in jobs for image in (job.image, *job.smoke_images)}
+        images = tuple(image for image in images if image.name in used)
+    wanted = [(image, arches_of(pipeline, image)) for image in images]
     if not wanted:
         say("images: no image of release.toml runs in a container")
         return
@@ -64,6 +70,8 @@ def _have_all(
             continue
         if options.update or options.push or (image.name, arch) not in lock.pins:
             lock.write({**lock.pins, (image.name, arch): pin_of(found)})
+            if image.dockerfile is not None and not found.digests:
+                say(f"{image.name}: no registry has it, so other machines stop at its pin: use `--push` as well")
         say(f"{image.name}: {found.ref} for {platform_of(arch)} is {found.digest}")
         rows.append({"image": image.name, "arch": arch, **asdict(pin_of(found))})
     if options.push and image.dockerfile is not None and len(rows) == len(arches) > 1:
@@ -108,10 +116,7 @@ def arches_of(pipeline: Pipeline, image: Image) -> tuple[str, ...]:
 def _have(pipeline: Pipeline, engine: Engine, image: Image, arch: str, lock: Lock, *, of_several: bool) -> Found:
     log = pipeline.logs / f"{image.name}.{arch}.image.log"
     if pipeline.options.update:
-        if image.dockerfile is not None:
-            found = build(engine, image, arch=arch, fresh=True, tell=say, log=log)
-        else:
-            found = pull(engine, image, arch=arch, tell=say, log=log)
+        found = have_anew(engine, image, arch=arch, tell=say, log=log)
     else:
         found = have(engine, image, arch=arch, lock=lock, tell=say, log=log)
     if pipeline.options.push and image.dockerfile is not None:

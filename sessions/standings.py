@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from wainwright.declaration.release import Image
 from wainwright.errors import WainwrightError
 from wainwright.running.entering import lacking_pythons
-from wainwright.running.images import PinError
+from wainwright.running.having import PinError
 from wainwright.running.pins import read_lock
 from wainwright.running.standing import Standing, stand
 from wainwright.sessions.pipeline import Pipeline, say

@@ -127,6 +127,23 @@ def test_an_image_that_there_is_not_is_named(address: str, tmp_path: Path) -> No
     assert "did you mean base?" in done.stderr
 
 
+def test_a_local_image_that_has_changed_is_pinned_anew(tmp_path: Path) -> None:
+    ref = "wainwright/test:moving"
+    engine.made("moving", f"FROM {engine.debian('bullseye', 'bare').ref}\nENV STATE=1\n")
+    tables = f'[images.moving]\nref = "{ref}"\n[images.away]\nref = "localhost:1/away:v1"\n'
+    demo = project(tmp_path / "demo", tables, smoke="moving")
+    # Of the two images, the jobs that are left use one.
+    only = ("--only", "full-*")
+    assert demo.run("images", "--", *only).returncode == 0
+    moved = engine.made("moving", f"FROM {engine.debian('bullseye', 'bare').ref}\nENV STATE=2\n")
+    assert demo.run("smoke").returncode == 4
+    done = demo.run("images", "--", "--update", *only)
+    assert done.returncode == 0, done.stderr
+    assert f"moving: no registry gives {moved.ref}: the one that is here is taken, by its id" in done.stderr
+    assert demo.run("images", "--", "moving").returncode == 0
+    assert demo.run("images", "--", "--only", "moving").returncode == 3
+
+
 def test_every_image_that_cannot_be_had_is_named_at_once(tmp_path: Path) -> None:
     tables = '[images.one]\nref = "localhost:1/one:v1"\n[images.two]\ndockerfile = "two.Dockerfile"\n'
     demo = project(tmp_path / "demo", tables)

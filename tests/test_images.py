@@ -11,7 +11,8 @@ import engine
 from registry import registry
 from wainwright.declaration.release import Image
 from wainwright.errors import Exit, WainwrightError
-from wainwright.running.images import PinError, build, have, is_stale, look, pin_of, pull
+from wainwright.running.having import PinError, have, have_anew, is_stale, pin_of
+from wainwright.running.images import build, look, pull
 from wainwright.running.pins import Lock, Pin, read_lock
 from wainwright.running.pushing import push
 from wainwright.running.standing import stand
@@ -154,6 +155,63 @@ def test_an_image_that_is_not_the_pinned_one_stops_with_both_digests(
     renamed = replace(image, ref=f"{address}/other:latest")
     with pytest.raises(PinError):
         stand(renamed, arch=ARCH, lock=lock(tmp_path, moved=pin_of(old)))
+
+
+@pytest.mark.engine
+def test_an_edited_dockerfile_is_told_where_its_image_is_pinned(recipe: Path, tmp_path: Path) -> None:
+    image = Image(name="edited", ref="wainwright/test:edited", dockerfile=recipe)
+    pins = lock(tmp_path, edited=pin_of(build(engine.engine(), image, arch=ARCH)))
+    recipe.write_text(recipe.read_text() + f"ENV ADDED={tmp_path.name}\n")
+    with pytest.raises(PinError, match=r"demo\.Dockerfile has changed since release\.lock pinned its image") as caught:
+        have(engine.engine(), image, arch=ARCH, lock=pins)
+    assert caught.value.hint == "`images -- edited --update` builds and pins it anew"
+
+
+@pytest.mark.engine
+def test_another_machine_is_told_to_have_a_built_image_pushed(recipe: Path, tmp_path: Path) -> None:
+    image = Image(name="alone", ref="wainwright/test:alone", dockerfile=recipe)
+    forget(image.ref or "")
+    elsewhere = Pin(ref=image.ref or "", id="sha256:1")
+    told: list[str] = []
+    with pytest.raises(PinError) as caught:
+        have(engine.engine(), image, arch=ARCH, lock=lock(tmp_path, alone=elsewhere), tell=told.append)
+    assert told == []
+    assert caught.value.details == (
+        "release.lock pins sha256:1, which is in no registry: one machine alone has it",
+        "wainwright/test:alone is not here",
+    )
+    assert "`images -- alone --update --push`" in caught.value.hint
+
+
+@pytest.mark.engine
+def test_an_image_of_no_registry_is_had_anew_as_it_is_here(recipe: Path) -> None:
+    made = build(engine.engine(), Image(name="local", ref="localhost:1/local:v1", dockerfile=recipe), arch=ARCH)
+    told: list[str] = []
+    local = Image(name="local", ref=made.ref)
+    assert have_anew(engine.engine(), local, arch=ARCH, tell=told.append) == made
+    assert told[-1] == "local: no registry gives localhost:1/local:v1: the one that is here is taken, by its id"
+    assert pin_of(made) == Pin(ref=made.ref, id=made.id)
+    forget(made.ref)
+    with pytest.raises(WainwrightError, match="the registry cannot be reached"):
+        have_anew(engine.engine(), local, arch=ARCH, tell=told.append)
+
+
+@pytest.mark.engine
+def test_an_image_of_a_registry_is_had_anew_from_there_or_not_at_all(recipe: Path, tmp_path: Path) -> None:
+    with registry(tmp_path) as place:
+        image = Image(name="known", ref=f"{place}/known:v1", dockerfile=recipe)
+        build(engine.engine(), image, arch=ARCH)
+        known = push(engine.engine(), image, arch=ARCH)
+        image = replace(image, dockerfile=None)
+        assert have_anew(engine.engine(), image, arch=ARCH) == known
+    with pytest.raises(WainwrightError, match="the registry cannot be reached"):
+        have_anew(engine.engine(), image, arch=ARCH)
+    # Another name of it is known to no registry: no other machine could pull by it.
+    engine.engine().ask("tag", known.ref, "wainwright/test:known")
+    other = look(engine.engine(), "wainwright/test:known")
+    assert other is not None
+    assert (other.id, other.digest) == (known.id, known.id)
+    forget(known.ref)
 
 
 @pytest.mark.engine

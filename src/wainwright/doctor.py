@@ -17,7 +17,8 @@ from wainwright.errors import WainwrightError
 from wainwright.run import Run
 from wainwright.running.engines import Engine, find_engine, platform_of
 from wainwright.running.entering import is_without_python, lacking_pythons
-from wainwright.running.images import PinError, have, ref_of
+from wainwright.running.having import PinError, have
+from wainwright.running.images import ref_of
 from wainwright.running.pins import read_lock
 from wainwright.running.standing import Standing
 from wainwright.running.toolchain import ZIG_VERSION

@@ -1,22 +1,19 @@
-"""Images: whether one is here for a platform, how it is had when it is not, and whether it is the pinned one."""
+"""Images: whether one is here, and how it is pulled, or built from its Dockerfile, for a platform."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any
 
 from wainwright.declaration.release import Image
 from wainwright.errors import Exit, WainwrightError
 from wainwright.running.engines import Engine, platform_of
-from wainwright.running.pins import Lock, Pin
+from wainwright.running.recipes import RECIPE, recipe_of
 from wainwright.running.refusals import refusal, saying
-
-RECIPE: Final = "wainwright.dockerfile"  # a label: the sha256 of the Dockerfile that an image was built from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +32,6 @@ class Found:
     def digest(self) -> str:
         """What a receipt binds: the manifest's digest where a registry gave one, else the engine's id."""
         return self.digests[0] if self.digests else self.id
-
-
-class PinError(WainwrightError):
-    """The image is not the one that release.lock pins. No fallback stands in for it."""
 
 
 def ref_of(image: Image) -> str:
@@ -63,56 +56,10 @@ def look(engine: Engine, ref: str) -> Found | None:
         id=identity if identity.startswith("sha256:") else f"sha256:{identity}",
         platform=f"{facts.get('Os', 'linux')}/{facts['Architecture']}{variant}",
         env=MappingProxyType({name: value for name, _, value in variables}),
-        digests=tuple(entry.rpartition("@")[2] for entry in facts.get("RepoDigests") or []),
+        digests=tuple(_digests(ref, facts.get("RepoDigests") or [])),
         recipe=(config.get("Labels") or {}).get(RECIPE),
         size=int(facts.get("Size") or 0),
     )
-
-
-def have(
-    engine: Engine,
-    image: Image,
-    *,
-    arch: str,
-    lock: Lock,
-    fetch: bool = True,
-    tell: Callable[[str], None] = lambda _line: None,
-    log: Path | None = None,
-) -> Found:
-    """Have an image for an architecture: as it is here, else built from its Dockerfile, else pulled.
-
-    Before something slow, `tell` is called with a line about it. Raises WainwrightError (ENGINE) when the image cannot
-    be had (or is not here and `fetch` is false), and PinError when it is not the one that release.lock pins.
-    """
-    ref, pin = ref_of(image), lock.pins.get((image.name, arch))
-    if pin is not None and pin.ref != ref:
-        raise _pinned_otherwise(image, f"release.lock pins {pin.ref}", f"release.toml names {ref}")
-    found = look(engine, ref)
-    if found is not None and found.platform == platform_of(arch) and not is_stale(image, found):
-        return _held(image, found, pin)
-    if not fetch:
-        raise WainwrightError(
-            f"the image {ref} is not here for {platform_of(arch)}"
-            if found is None or not is_stale(image, found)
-            else f"the image {ref} was built from another state of {image.dockerfile}",
-            code=Exit.ENGINE,
-            where=f"images.{image.name}",
-            hint=f"the images session {'builds' if image.dockerfile else 'pulls'} it",
-        )
-    if pin is not None and pin.digest is not None:
-        return _held(image, pull(engine, image, arch=arch, digest=pin.digest, tell=tell, log=log), pin)
-    if image.dockerfile is not None:
-        return _held(image, build(engine, image, arch=arch, tell=tell, log=log), pin)
-    try:
-        pulled = pull(engine, image, arch=arch, tell=tell, log=log)
-    except WainwrightError as error:
-        if found is None:
-            raise
-        here = f"the one that is here is for {found.platform}"
-        raise WainwrightError(
-            error.what, code=error.code, where=error.where, hint=error.hint, details=(*error.details, here)
-        ) from error
-    return _held(image, pulled, pin)
 
 
 def pull(
@@ -170,22 +117,6 @@ def build(
     return fitting(engine, image, arch)
 
 
-def pin_of(found: Found) -> Pin:
-    """Give the pin that holds an image to what it is now."""
-    return Pin(ref=found.ref, id=found.id, digest=found.digests[0] if found.digests else None)
-
-
-def is_stale(image: Image, found: Found) -> bool:
-    """Whether it was built from another Dockerfile than the one that is there now."""
-    if image.dockerfile is None or found.recipe is None or not image.dockerfile.is_file():
-        return False
-    return found.recipe != recipe_of(image.dockerfile)
-
-
-def recipe_of(dockerfile: Path) -> str:
-    return hashlib.sha256(dockerfile.read_bytes()).hexdigest()
-
-
 def fitting(engine: Engine, image: Image, arch: str) -> Found:
     """Look at what was just had; an old engine may have taken another platform than it was asked for."""
     ref = ref_of(image)
@@ -200,21 +131,14 @@ def fitting(engine: Engine, image: Image, arch: str) -> Found:
     return found
 
 
-def _held(image: Image, found: Found, pin: Pin | None) -> Found:
-    """Hold what was found against its pin."""
-    if pin is None or found.id == pin.id or (pin.digest is not None and pin.digest in found.digests):
-        return found
-    raise _pinned_otherwise(image, f"release.lock pins {pin.digest or pin.id}", f"{found.ref} is now {found.digest}")
-
-
-def _pinned_otherwise(image: Image, locked: str, here: str) -> PinError:
-    return PinError(
-        "the image is not the one that release.lock pins",
-        code=Exit.ENGINE,
-        where=f"images.{image.name}",
-        details=(locked, here),
-        hint="`images -- --update` pins this one, once you know why it changed",
-    )
+def _digests(ref: str, entries: Iterable[str]) -> Iterator[str]:
+    """Give the digests by which the registry of `ref` knows the image; another name of it may be in another one."""
+    own = _untagged(ref).removeprefix("docker.io/").removeprefix("library/")
+    for entry in entries:
+        name, _, digest = entry.rpartition("@")
+        # podman gives what was never in a registry a digest all the same, below localhost/.
+        if name.removeprefix("docker.io/").removeprefix("library/") == own and not name.startswith("localhost/"):
+            yield digest
 
 
 def _untagged(ref: str) -> str:

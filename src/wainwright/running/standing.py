@@ -14,7 +14,8 @@ from wainwright.errors import WainwrightError
 from wainwright.run import Run
 from wainwright.run import run as run_here
 from wainwright.running.engines import Engine, find_engine
-from wainwright.running.images import Found, PinError, have
+from wainwright.running.having import PinError, have
+from wainwright.running.images import Found
 from wainwright.running.pins import Lock
 
 
