@@ -77,7 +77,8 @@ def run(pipeline: Pipeline, selection: Selection) -> None:
                     continue
                 places[image.name] = facts
                 cells += more
-        _keep(pipeline, cells, places)
+        if cells:  # else nothing was asked, and what was answered before stands
+            _keep(pipeline, cells, places)
     if failures:
         raise merged(failures)
 

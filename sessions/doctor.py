@@ -38,5 +38,5 @@ def run(pipeline: Pipeline, selection: Selection) -> None:
             f"{counted(len(lacking), 'thing')} lacking",
             code=Exit.FELL_SHORT,
             details=tuple(f"{finding.subject}: {finding.what}" for finding in lacking),
-            hint="each has the command that mends it beside it, above",
+            hint="each has what mends it below it, above",
         )

@@ -173,7 +173,10 @@ def test_compat_says_which_images_a_wheel_does_not_load_in_and_why(tmp_path: Pat
         (engine.debian("bookworm", "bare").ref, True),
     ]
     assert table["images"]["old"]["libstdc++"] == "6.0.28"
-    assert "| does not | `demo/mod.so: " in (demo.root / "wheelhouse/compat.md").read_text()
+    kept = (demo.root / "wheelhouse/compat.md").read_text()
+    assert "| does not | `demo/mod.so: " in kept
+    assert demo.run("compat", "--", "localhost:1/no/such:v1").returncode == 4
+    assert (demo.root / "wheelhouse/compat.md").read_text() == kept
 
 
 def test_the_doctor_names_each_lack_with_what_mends_it(tmp_path: Path) -> None:
@@ -191,6 +194,15 @@ def test_the_doctor_names_each_lack_with_what_mends_it(tmp_path: Path) -> None:
     assert findings["images.away", "lacking"]["mend"] == "nox -s images -- away"
     assert ("git", "right") in findings
     assert "LACKS" in demo.run("doctor").stdout
+
+
+def test_the_doctor_gives_the_engines_own_words(tmp_path: Path) -> None:
+    ref = engine.debian("bullseye", "bare").ref
+    demo = project(tmp_path / "demo", f'[images.tiny]\nref = "{ref}"\nmemory = "1 MB"\n', smoke="tiny")
+    done = demo.run("doctor")
+    assert done.returncode == 1, done.stderr
+    assert f"no container of {ref} could be started; docker: Error response from daemon: Minimum memory" in done.stdout
+    assert f"see what `docker run --rm {ref} true` says" in done.stdout
 
 
 def doctored(

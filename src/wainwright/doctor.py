@@ -208,7 +208,8 @@ def _pythons(
             lacking = lacking_pythons(standing, sorted(building), run)
             wanted = []
     except WainwrightError as error:
-        yield Finding(subject=subject, state="lacking", what=error.what, mend=error.hint)
+        what = "; ".join((error.what, *error.details[-1:]))
+        yield Finding(subject=subject, state="lacking", what=what, mend=error.hint)
         return
     for lack in lacking:
         yield Finding(subject=subject, state="lacking", what=lack.what, mend=lack.hint)

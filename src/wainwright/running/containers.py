@@ -25,7 +25,7 @@ from wainwright.running import caching
 from wainwright.running.containerpythons import VENV, find_in_container
 from wainwright.running.copying import pack, settle
 from wainwright.running.engines import Engine, platform_of
-from wainwright.running.images import Found
+from wainwright.running.images import Found, ref_of
 from wainwright.running.passing import Passing, passing
 from wainwright.running.refusals import refusal, saying
 from wainwright.values import Python
@@ -255,17 +255,17 @@ def _started(
             if not home:
                 client.wait()
                 said.seek(0)
-                _raise_start(image, said.read().decode("utf-8", "replace").splitlines())
+                _raise_start(engine, image, said.read().decode("utf-8", "replace").splitlines())
         except BaseException:
             _remove(engine, name)
             raise
         yield home
 
 
-def _raise_start(image: Image, lines: Sequence[str]) -> NoReturn:
+def _raise_start(engine: Engine, image: Image, lines: Sequence[str]) -> NoReturn:
     where = f"images.{image.name}"
     text = "\n".join(lines)
-    what = f"no container of {image.ref or image.name} could be started"
+    what = f"no container of {ref_of(image)} could be started"
     if "executable file not found" in text or '"sh": stat' in text:
         raise WainwrightError(
             f"{what}: the image has no shell (`sh` on its PATH)",
@@ -282,7 +282,8 @@ def _raise_start(image: Image, lines: Sequence[str]) -> NoReturn:
             hint="an image made by hand must hold the loader, libc and all that `sh` needs",
             details=tuple(lines)[-3:],
         )
-    raise refusal(what, lines, where=where)
+    see = f"see what `{engine.name} run --rm {ref_of(image)} true` says: no job runs where that fails"
+    raise refusal(what, lines, where=where, hint=see)
 
 
 @contextmanager

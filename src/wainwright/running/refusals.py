@@ -91,16 +91,15 @@ _SAYINGS: Final = tuple(
 )
 
 
-def refusal(what: str, lines: Sequence[str], *, ending: str = "", where: str = "") -> WainwrightError:
-    """Make an error of what an engine said, in its words and in ours."""
-    found = saying(lines)
-    reason, hint = found or (ending, "")
+def refusal(what: str, lines: Sequence[str], *, ending: str = "", where: str = "", hint: str = "") -> WainwrightError:
+    """Make an error of what an engine said, in its words and in ours; `hint` is for words that are not known."""
+    reason, hint = saying(lines) or (ending, hint)
     return WainwrightError(
         f"{what}: {reason}" if reason else what,
         code=Exit.ENGINE,
         where=where,
         hint=hint,
-        details=tuple(line for line in lines if not line.startswith(("Run 'docker", "See 'docker")))[-12:],
+        details=tuple(line for line in lines if line and not line.startswith(("Run 'docker", "See 'docker")))[-12:],
     )
 
 
