@@ -36,6 +36,9 @@ def test_a_conflict_names_both_digests() -> None:
     assert "b" * 64 in str(error)
 
 
-def test_a_conflict_says_of_a_size_that_it_is_not_told() -> None:
+def test_a_conflict_tells_what_is_told_and_calls_nothing_sealed() -> None:
     error = conflict(ASSET, Remote(size=None, sha256="b" * 64), where="publish.internal")
-    assert error.details[1] == f"there:  sha256 {'b' * 64}, unknown bytes"
+    assert error.details[1] == f"there: sha256 {'b' * 64}"
+    error = conflict(ASSET, Remote(size=7, sha256=None), where="publish.internal")
+    assert error.details[1] == "there: sha256 unknown, 7 bytes"
+    assert "sealed" not in str(error)

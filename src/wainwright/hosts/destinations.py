@@ -70,12 +70,13 @@ def fate(asset: Asset, remote: Remote | None) -> Fate:
 
 
 def conflict(asset: Asset, remote: Remote, *, where: str, hint: str = "") -> WainwrightError:
-    """Say that a destination holds something else under a sealed name, with both digests."""
-    there = f"{remote.sha256 or 'unknown'}, {'unknown' if remote.size is None else remote.size} bytes"
+    """Say that a destination holds something else under a name of ours, with both digests and sizes as far as told."""
+    there = remote.sha256 or "unknown"
+    there += f", {remote.size} bytes" if remote.size is not None else ""
     return WainwrightError(
         f"{asset.name} is there already, and is another file",
         code=Exit.CONFLICT,
         where=where,
-        details=(f"sealed: sha256 {asset.sha256}, {asset.size} bytes", f"there:  sha256 {there}"),
+        details=(f"here:  sha256 {asset.sha256}, {asset.size} bytes", f"there: sha256 {there}"),
         hint=hint or "what is public is never replaced: release another version",
     )
