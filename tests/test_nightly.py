@@ -112,7 +112,7 @@ def test_a_nightly_goes_where_nightlies_go(world: Tagged, capsys: pytest.Capture
     err = capsys.readouterr().err
     assert err.count("internal is left out: it takes no nightlies (nightly = true under [publish.internal]") == 2
     assert f"nothing stands in the way of {TAG} at page" in err
-    assert f"release: {TAG} is complete: 2 wheels for page" in err
+    assert f"release: {TAG} is complete: 2 wheels at page" in err
     assert world.index.requests == []
     (public,) = world.github.public
     assert (public["tag_name"], public["prerelease"]) == (TAG, True)
@@ -131,7 +131,10 @@ def test_the_same_day_again_changes_nothing(world: Tagged, capsys: pytest.Captur
     capsys.readouterr()
     go(world)
     assert world.writes == writes
-    assert "page: the release is public, with " in capsys.readouterr().err
+    release.run(world.pipeline("nightly"), Selection())
+    said = capsys.readouterr().err
+    assert "page: the release is public, with " in said
+    assert f"and HEAD, {git(world.root, 'rev-parse', 'HEAD')}, is not in it: the next nightly is tomorrow's" in said
 
 
 def test_the_same_day_without_the_seal_says_that_it_is_there(world: Tagged) -> None:

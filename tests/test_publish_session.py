@@ -53,7 +53,7 @@ def test_a_whole_release(world: Tagged, capsys: pytest.CaptureFixture[str]) -> N
     release.run(pipeline(world), Selection())
     out, err = capsys.readouterr()
     assert "nothing stands in the way of v1.0 at internal, page" in err
-    assert "release: v1.0 is complete: 2 wheels for internal, page" in err
+    assert "release: v1.0 is complete: 1 wheel at internal, 2 wheels at page" in err
     wheel = world.trial.wheel("full")
     assert world.index.files == {wheel.name: wheel.read_bytes()}
     (public,) = world.github.public
@@ -96,6 +96,12 @@ def test_only_one_destination(world: Tagged) -> None:
     assert world.github.public == []
     go(world, only="page")
     assert len(world.github.public) == 1
+
+
+def test_a_part_of_the_destinations_is_not_called_complete(world: Tagged, capsys: pytest.CaptureFixture[str]) -> None:
+    go(world, only="internal")
+    release.run(pipeline(world, only="internal"), Selection())
+    assert "release: v1.0: 1 wheel at internal; left out this time: page" in capsys.readouterr().err
 
 
 def test_a_part_of_the_jobs_is_no_release(world: Tagged) -> None:

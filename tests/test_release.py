@@ -115,7 +115,7 @@ def test_one_command_releases_and_everybody_gets_their_wheel(world: World, tmp_p
     assert world.github.releases == {}
     done = world.run("release", "--", "v1.0.0")
     assert done.returncode == 0, done.stderr
-    assert "release: v1.0.0 is complete: 2 wheels for devpi, page, pypiserver" in done.stderr
+    assert "release: v1.0.0 is complete: 1 wheel at devpi, 2 wheels at page, 1 wheel at pypiserver" in done.stderr
     again = world.run("publish", "--", "v1.0.0", "--json")
     assert again.returncode == 0, again.stderr
     said = json.loads(again.stdout.splitlines()[-1])
