@@ -14,6 +14,8 @@ from typing import Final, Literal
 from wainwright.declaration.planning import Job
 from wainwright.declaration.release import Image, Release
 from wainwright.errors import WainwrightError
+from wainwright.hosts.credentials import Account, account, variable
+from wainwright.hosts.github import API, token_of
 from wainwright.run import Run
 from wainwright.running.engines import Engine, find_engine, platform_of
 from wainwright.running.entering import is_without_python, lacking_pythons
@@ -221,22 +223,37 @@ def _pythons(
 
 
 def _tokens(release: Release, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Look for each destination's token where a publication does: of several indexes each has variables of its own."""
+    used = {name for variant in release.variants.values() for name in variant.publish}
+    alone = sum(place.kind == "index" for place in release.publish.values() if place.name in used) == 1
     for destination in release.publish.values():
-        own = destination.name.upper().replace("-", "_")
-        names = (
-            ("GH_TOKEN", "GITHUB_TOKEN")
-            if destination.kind == "github"
-            else (f"TWINE_PASSWORD_{own}", "TWINE_PASSWORD")
-        )
-        there = next((name for name in names if environ.get(name)), None)
-        pypirc = destination.kind == "index" and (Path.home() / ".pypirc").is_file()
         subject = f"publish.{destination.name}"
-        if there or pypirc:
-            yield Finding(subject=subject, state="right", what=f"a token in {there or '~/.pypirc'}")
-        else:
-            yield Finding(
-                subject=subject,
-                state="note",
-                what="no token: only `publish` needs one",
-                mend=f"set {names[-1]}; it is never shown, and enters no container",
-            )
+        if destination.kind == "github":
+            yield _of_github(subject, environ)
+            continue
+        try:
+            yield _of_index(subject, account(destination, environ, alone=alone), alone=alone)
+        except WainwrightError as error:
+            yield Finding(subject=subject, state="note", what=error.what, mend=error.hint)
+
+
+def _of_github(subject: str, environ: Mapping[str, str]) -> Finding:
+    if token_of(environ.get("GITHUB_API_URL", "").strip() or API, environ):
+        return Finding(subject=subject, state="right", what="a token in the environment")
+    mend = "set GITHUB_TOKEN; it is never shown, and enters no container"
+    return Finding(subject=subject, state="note", what="no token: only `publish` needs one", mend=mend)
+
+
+def _of_index(subject: str, account: Account, *, alone: bool) -> Finding:
+    lacks = [] if account.username else ["TWINE_USERNAME"]
+    lacks += [] if account.password is not None else ["TWINE_PASSWORD"]
+    if not lacks:
+        return Finding(subject=subject, state="right", what=f"a password from {account.source}")
+    name = subject.partition(".")[2]
+    words = " and ".join(lack if alone else variable(lack, name) for lack in lacks)
+    return Finding(
+        subject=subject,
+        state="note",
+        what="no password: only `publish` needs one" if account.password is None else "a password, and no user name",
+        mend=f"set {words}; what is set is never shown, and enters no container",
+    )
