@@ -140,6 +140,7 @@ class Small:
     """
 
     password: str
+    user: str = USER
     html: bool = False
     hashes: str = "sha256"
     readable: bool = True
@@ -243,7 +244,7 @@ def _handler(index: Small) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - one 
                 self.say(502 if fault == "stored, 502" else 200)
 
         def known(self) -> bool:
-            pair = base64.b64encode(f"{USER}:{index.password}".encode()).decode()
+            pair = base64.b64encode(f"{index.user}:{index.password}".encode()).decode()
             return self.headers.get("Authorization") == f"Basic {pair}"
 
         def reset(self) -> None:

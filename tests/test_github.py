@@ -163,6 +163,9 @@ def test_the_token_goes_to_its_host_only(server: StrictGitHub, github: GitHub, t
         "http://elsewhere.example/assets",
         page.upload_url.replace("http:", "https:"),
         "http://evil-127.0.0.1/",
+        "http://127.0.0.1:9/assets",
+        "http://127.0.0.1/assets",
+        "http://127.0.0.1:port/assets",
     ):
         moved = Page(**{name: getattr(page, name) for name in Page.__dataclass_fields__} | {"upload_url": url})
         assert "no other host" in refused(lambda moved=moved: github.upload(moved, asset), Exit.REFUSED)  # type: ignore[misc]

@@ -29,9 +29,11 @@ if TYPE_CHECKING:
 
 PASSWORD = "pl@nted/Secret+of=the%tests"  # noqa: S105 - with every sign that addresses spell in another way
 REMOTE = "remote-secret-5518"
+HIDDEN = "elsewhere-secret-7714"  # in an address, or as a name
 PROGRAM = """
 import sys
 from pathlib import Path
+from wainwright.clock import Clock
 from wainwright.declaration import config
 from wainwright.sessions import preflight, publish, report
 from wainwright.sessions.edge import closing_line, report as tell
@@ -40,7 +42,8 @@ from wainwright.sourcing.gitremote import confidential
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.options import parse_posargs
 from wainwright.sessions.pipeline import Pipeline
-pipeline = Pipeline(release=config.load(Path("release.toml")), options=parse_posargs(sys.argv[1:]))
+release, options = config.load(Path("release.toml")), parse_posargs(sys.argv[1:])
+pipeline = Pipeline(release=release, options=options, clock=Clock(sleep=lambda _: None))
 for session in (preflight, publish, report):
     try:
         session.run(pipeline, Selection())
@@ -59,7 +62,7 @@ def spellings(*secrets: str) -> set[bytes]:
     return found
 
 
-SECRETS = spellings(PASSWORD, TOKEN, REMOTE)
+SECRETS = spellings(PASSWORD, TOKEN, REMOTE, HIDDEN)
 
 
 class Watch:
@@ -67,6 +70,7 @@ class Watch:
 
     def __init__(self) -> None:
         self.seen: set[bytes] = set()
+        self.environs: set[bytes] = set()  # of twine
         self.samples = 0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._look)
@@ -84,7 +88,9 @@ class Watch:
             self.samples += 1
             for process in Path("/proc").glob("[0-9]*"):
                 try:
-                    self.seen.add((process / "cmdline").read_bytes())
+                    self.seen.add(line := (process / "cmdline").read_bytes())
+                    if b"\0twine\0" in line:
+                        self.environs.add((process / "environ").read_bytes())
                 except OSError:
                     continue
 
@@ -99,11 +105,11 @@ def world(tmp_path: Path) -> Iterator[Tagged]:
         yield made
 
 
-def publish(world: Tagged, **environ: str) -> tuple[subprocess.CompletedProcess[bytes], Watch]:
+def publish(world: Tagged, *words: str, **environ: str) -> tuple[subprocess.CompletedProcess[bytes], Watch]:
     env = {**world.environ, "VIRTUAL_ENV": os.environ.get("VIRTUAL_ENV", ""), **environ}
     with Watch() as watch:
         done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, "v1.0"], cwd=world.root, env=env, capture_output=True, check=False
+            [sys.executable, "-c", PROGRAM, "v1.0", *words], cwd=world.root, env=env, capture_output=True, check=False
         )
     return done, watch
 
@@ -162,17 +168,21 @@ def test_no_secret_is_shown_or_written(world: Tagged, spoil: Callable[[Tagged], 
         assert b"error[E" in done.stderr or spoil is broken
 
 
+def redeclare(world: Tagged, old: str, new: str) -> None:
+    """Change release.toml, and move the tag there."""
+    path = world.root / "release.toml"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    git(world.root, "commit", "--quiet", "-am", "with a password")
+    git(world.root, "tag", "-f", "-a", "v1.0", "-m", "1.0")
+    git(world.root, "push", "--quiet", "--force", "origin", "main", "v1.0")
+    world.github.tags["v1.0"] = ("commit", git(world.root, "rev-parse", "HEAD"))
+    world.prove()
+
+
 def test_a_password_in_the_address_of_release_toml(tmp_path: Path) -> None:
-    upload = "{url}/legacy/".replace("://", f"://{servers.USER}:{quote(PASSWORD, safe='')}@")
-    with tagged(tmp_path, password=PASSWORD, upload=upload) as world:
-        path = world.root / "release.toml"
-        text = path.read_text().replace("http://127", f"http://{servers.USER}:{quote(PASSWORD, safe='')}@127")
-        path.write_text(text)
-        git(world.root, "commit", "--quiet", "-am", "with a password")
-        git(world.root, "tag", "-f", "-a", "v1.0", "-m", "1.0")
-        git(world.root, "push", "--quiet", "--force", "origin", "main", "v1.0")
-        world.github.tags["v1.0"] = ("commit", git(world.root, "rev-parse", "HEAD"))
-        world.prove()
+    with tagged(tmp_path, password=PASSWORD) as world:
+        redeclare(world, "http://127", f"http://{servers.USER}:{quote(PASSWORD, safe='')}@127")
         world.environ.pop("TWINE_PASSWORD")
         for faults in (["", *["echo"] * 20], []):
             world.index.faults = faults
@@ -182,6 +192,75 @@ def test_a_password_in_the_address_of_release_toml(tmp_path: Path) -> None:
             assert leaks(done.stderr) == leaks(done.stdout) == [], done.stderr.decode()
             assert [line for line in watch.seen if leaks(line)] == []
         assert world.index.files, done.stderr.decode()
+
+
+@pytest.mark.parametrize("swallows", [False, True])
+def test_a_password_in_the_address_of_the_simple_page(world: Tagged, swallows: bool) -> None:
+    simple = f"{world.index.url.replace('://', f'://reader:{HIDDEN}@')}/simple/"
+    redeclare(world, "[publish.page]", f'simple = "{simple}"\n[publish.page]')
+    world.index.swallows = swallows
+    for words in ((), ("--json",)):
+        done, watch = publish(world, *words)
+        search(world, done, watch)
+        address = f"{world.index.url}/simple/demo/".encode()
+        assert address in (done.stderr if swallows else done.stdout), "it is said where the project is"
+
+
+def test_a_token_in_the_query_of_the_upload_address(world: Tagged) -> None:
+    redeclare(world, "/legacy/", f"/legacy/?token={HIDDEN}")
+    world.index.faults = ["", "", "400"]  # the first two are probes
+    done, watch = publish(world)
+    search(world, done, watch)
+    assert b"the index does not take demo-1.0" in done.stderr
+    world.index.password = "another"  # noqa: S105
+    done, watch = publish(world)
+    search(world, done, watch)
+    assert b"/legacy/?token=*** does not let releaser in (403)" in done.stderr
+    world.index.password = PASSWORD
+    done, watch = publish(world)
+    search(world, done, watch)
+    assert world.index.files
+    assert f"POST /legacy/?token={HIDDEN}" in world.index.requests
+
+
+def test_a_token_as_the_user_name(world: Tagged) -> None:
+    """Some indexes take it so, with an empty password; told is neither it nor that there is none."""
+    world.index.user, world.index.password = HIDDEN, ""
+    redeclare(world, "http://127", f"http://{HIDDEN}:@127")
+    for name in ("TWINE_USERNAME", "TWINE_PASSWORD"):
+        world.environ.pop(name)
+    done, watch = publish(world)
+    search(world, done, watch)
+    assert world.index.files, done.stderr.decode()
+    world.index.files.clear()
+    world.index.user = "somebody else"
+    done, watch = publish(world)
+    search(world, done, watch)
+    assert b"does not let *** in (403): the password is empty, from url of publish.internal" in done.stderr
+
+
+def test_an_empty_password_is_one_for_a_user_who_is_named(tmp_path: Path) -> None:
+    def found(**environ: str) -> Account:
+        destination = Destination(name="ours", kind="index", repository="ours")
+        return account(destination, {"TWINE_CONFIG_FILE": str(file), **environ}, alone=True)
+
+    file = tmp_path / "pypirc"
+    section = "[distutils]\nindex-servers = ours\n[ours]\nrepository = https://example.org/legacy/\n"
+    file.write_text(f"{section}username = {HIDDEN}\npassword =\n")
+    assert (found().username, found().password, found().source) == (HIDDEN, "", "~/.pypirc")
+    assert (found(TWINE_PASSWORD=PASSWORD).password, found(TWINE_USERNAME="__token__").password) == (PASSWORD, None)
+    file.write_text(section)
+    assert (found(TWINE_USERNAME="me", TWINE_PASSWORD="").password, found(TWINE_PASSWORD="").password) == ("", None)
+
+
+def test_twine_is_given_no_token_of_others(world: Tagged) -> None:
+    """What it is given is read from the real process, while it runs."""
+    others = ("GH_TOKEN", "GITHUB_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN", "TWINE_PASSWORD_OTHER")
+    done, watch = publish(world, **dict.fromkeys(others, TOKEN))
+    search(world, done, watch)
+    ours = [environ for environ in watch.environs if f"HOME={world.environ['HOME']}\0".encode() in environ]
+    assert any(b"TWINE_PASSWORD=" in environ for environ in ours), "twine was seen at work"
+    assert not any(TOKEN.encode() in environ for environ in ours)
 
 
 def test_a_pypirc_is_read_by_twines_rules(tmp_path: Path) -> None:

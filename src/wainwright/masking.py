@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import quote, quote_plus, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit, urlunsplit
 
 MASK: Final = "***"
+TOKEN_LENGTH: Final = 16  # characters: a user name that is as long may be a token
 SHORTEST: Final = 4  # characters: to mask a shorter one would garble every text, and hide nothing
 _USERINFO: Final = re.compile(r"(?<=://)[^/@\s]+@")
 # Tokens that show by themselves what they are: an index's, GitHub's, and what stands in an Authorization header
@@ -40,11 +41,27 @@ class Mask:
         text = _TOKENS.sub(MASK, _USERINFO.sub(f"{MASK}@", text))
         return _HEADER.sub(rf"\g<1>{MASK}", text)
 
+    def __or__(self, other: Mask) -> Mask:
+        return Mask(self.secrets | other.secrets)
+
     def lines(self, texts: Iterable[str]) -> tuple[str, ...]:
         return tuple(self(text) for text in texts)
 
     def __repr__(self) -> str:
         return f"Mask({len(self.secrets)} secrets)"
+
+
+def of_address(url: str) -> Mask:
+    """Make a mask for what an address may hold in confidence: user name, password, and the values of its query."""
+    parts = urlsplit(url)
+    values = [value for _, value in parse_qsl(parts.query)]
+    username, password = unquote(parts.username or ""), unquote(parts.password or "")
+    return Mask.of(username, password, *values) | of_username(username)
+
+
+def of_username(username: str | None) -> Mask:
+    """Make a mask for a user name that is long enough to be a token: some indexes take one without a password."""
+    return Mask.of(None, username) if username and len(username) >= TOKEN_LENGTH else Mask()
 
 
 def without_userinfo(url: str) -> str:

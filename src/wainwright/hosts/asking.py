@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from urllib.parse import urlsplit
 
 from wainwright.errors import Exit, WainwrightError
+from wainwright.hosts.origins import origin
 from wainwright.hosts.patience import (
     TRANSIENT,
     Gone,
@@ -25,6 +25,7 @@ from wainwright.hosts.patience import (
     until_reset,
 )
 from wainwright.hosts.receiving import Sink
+from wainwright.masking import without_userinfo
 
 if TYPE_CHECKING:
     import httpx2
@@ -60,7 +61,7 @@ class Asker:
         self.repository = repository
         self.patience = patience
         self._token = token
-        self._api = urlsplit(api_url)
+        self._api_url = api_url
         self._last_write = float("-inf")
         self._spent_until = float("-inf")
         self._client = client or _client()
@@ -134,15 +135,14 @@ class Asker:
         return True
 
     def trust(self, url: str) -> None:
-        """Refuse to take the token to any other host than the one that was named and its `uploads` sibling."""
-        named = self._api.hostname or ""
-        other = urlsplit(url)
-        if other.scheme != self._api.scheme or other.hostname not in {named, f"uploads.{named.removeprefix('api.')}"}:
+        """Refuse to take the token to any other origin than the one that was named and its `uploads` sibling's."""
+        scheme, named, port = origin(self._api_url)
+        if origin(url) not in {(scheme, host, port) for host in (named, f"uploads.{named.removeprefix('api.')}")}:
             raise WainwrightError(
-                f"the host sends uploads elsewhere, to {self.quiet(other.hostname or url)}",
+                f"the host sends uploads elsewhere, to {self.quiet(without_userinfo(url))}",
                 code=Exit.REFUSED,
                 where=self.repository,
-                hint=f"the token is meant for {named}, and goes to no other host",
+                hint=f"the token is meant for {self._api_url}, and goes to no other host or port",
             )
 
     def quiet(self, text: str) -> str:

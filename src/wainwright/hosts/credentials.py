@@ -12,21 +12,22 @@ from urllib.parse import unquote, urlsplit
 from wainwright.declaration.complaints import guess
 from wainwright.declaration.release import PUBLIC, Destination
 from wainwright.errors import Exit, WainwrightError
-from wainwright.masking import Mask, without_userinfo
+from wainwright.masking import Mask, of_address, of_username, without_userinfo
 
 TOKEN_USER: Final = "__token__"  # noqa: S105 - the user name that goes with every token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """An upload address without userinfo, and who uploads. What is secret is kept out of every `repr`.
+    """An upload address without userinfo, and who uploads. What may be secret is kept out of every `repr`.
 
-    Without a password, twine asks the keyring again, and for a token by Trusted Publishing where there is one.
+    Without a password, twine asks the keyring again, and for a token by Trusted Publishing where there is one. An empty
+    password is one: some indexes take a token as the user's name alone.
     `source` says in words whence the password is.
     """
 
-    url: str
-    username: str | None = None
+    url: str = field(repr=False)
+    username: str | None = field(default=None, repr=False)
     password: str | None = field(default=None, repr=False)
     source: str = "nowhere"
     ca_cert: str | None = None
@@ -34,10 +35,7 @@ class Account:
 
     @property
     def mask(self) -> Mask:
-        return Mask.of(self.username, self.password)
-
-    def __str__(self) -> str:
-        return self.url
+        return Mask.of(self.username, self.password) | of_username(self.username) | of_address(self.url)
 
 
 def variable(name: str, destination: str) -> str:
@@ -71,6 +69,10 @@ def account(destination: Destination, environ: Mapping[str, str], *, alone: bool
     if password is None:
         username, password = _from_keyring(plain, username)
         source = "the keyring" if password else "nowhere"
+    if password is None and username not in {None, TOKEN_USER}:
+        stated = [(environ.get(key), key) for _, key in words]
+        stated += [(parts.password, f"url of publish.{destination.name}"), (config.get("password"), "~/.pypirc")]
+        password, source = next((each for each in stated if each[0] == ""), (None, "nowhere"))
     return Account(
         url=plain,
         username=username,

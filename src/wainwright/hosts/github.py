@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 API: Final = "https://api.github.com"
+ENTERPRISE_TOKENS: Final = ("GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN")
+TOKENS: Final = (*ENTERPRISE_TOKENS, "GH_TOKEN", "GITHUB_TOKEN")
 PER_PAGE: Final = 100
 
 
@@ -248,10 +250,8 @@ def token_of(api_url: str, environ: Mapping[str, str]) -> str:
     """Give the token for a host in the order of GitHub's command line; empty when there is none."""
     host = urlsplit(api_url).hostname or ""
     public = host == "api.github.com" or host.endswith(".ghe.com")
-    names = () if public else ("GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN")
-    return next(
-        (environ[name].strip() for name in (*names, "GH_TOKEN", "GITHUB_TOKEN") if environ.get(name, "").strip()), ""
-    )
+    names = [name for name in TOKENS if not public or name not in ENTERPRISE_TOKENS]
+    return next((environ[name].strip() for name in names if environ.get(name, "").strip()), "")
 
 
 def kept_name(name: str) -> str:

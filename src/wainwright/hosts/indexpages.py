@@ -12,9 +12,11 @@ import requests
 
 from wainwright.errors import Exit, WainwrightError
 from wainwright.hosts.credentials import Account, variable
+from wainwright.hosts.origins import origin
 from wainwright.hosts.patience import retry_after
 from wainwright.hosts.receiving import Sink
-from wainwright.hosts.simplepage import ACCEPT, Listed, PageError, origin, parse, roots
+from wainwright.hosts.simplepage import ACCEPT, Listed, PageError, parse, roots
+from wainwright.masking import Mask, of_address, without_userinfo
 
 TRIES: Final = 5
 LONGEST: Final = 120.0  # seconds that an index may ask to wait
@@ -44,8 +46,13 @@ class Pages:
 
     @property
     def address(self) -> str:
-        """The project's page, for people."""
-        return f"{(self.root or self.simple or roots(self.account.url)[0]).rstrip('/')}/{self.project}/"
+        """The project's page, for people: without what the address of the pages may hold in confidence."""
+        root = without_userinfo(self.root or self.simple or roots(self.account.url)[0])
+        return f"{root.rstrip('/')}/{self.project}/"
+
+    @property
+    def mask(self) -> Mask:
+        return self.account.mask | of_address(self.simple or "")
 
     def read(self) -> Mapping[str, Listed]:
         """Read the project's page, which is one request once the root is known; an unknown project has no files."""
@@ -105,7 +112,9 @@ class Pages:
     def unauthorised(self, status: int | None, url: str, details: tuple[str, ...] = ()) -> WainwrightError:
         said = f" ({status})" if status else ""
         name = self.where.rpartition(".")[2]
-        whence = f"the password is from {self.account.source}" if self.account.password else "there is no password"
+        password, source = self.account.password, self.account.source
+        whence = f"the password is {'' if password else 'empty, '}from {source}"
+        whence = "there is no password" if password is None else whence
         return self.error(
             f"{url} does not let {self.account.username or 'a nameless user'} in{said}: {whence}",
             Exit.NOT_AUTHORISED,
@@ -115,7 +124,7 @@ class Pages:
         )
 
     def error(self, what: str, code: Exit, *, details: tuple[str, ...] = (), hint: str = "") -> WainwrightError:
-        mask = self.account.mask
+        mask = self.mask
         return WainwrightError(mask(what), code=code, where=self.where, details=mask.lines(details), hint=mask(hint))
 
     def _exists(self, url: str) -> bool:
@@ -134,7 +143,7 @@ class Pages:
         """Open a session that knows our credentials only where they belong."""
         with requests.Session() as session:
             account = self.account
-            if account.username and account.password and origin(url) == origin(account.url):
+            if account.username and account.password is not None and origin(url) == origin(account.url):
                 session.auth = (account.username, account.password)
             if account.ca_cert:
                 session.verify = account.ca_cert

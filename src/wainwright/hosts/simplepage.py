@@ -121,9 +121,3 @@ def roots(upload: str) -> tuple[str, ...]:
         return (at(f"{path}/"),)
     plain = at(f"{path}/simple/")
     return (at(f"{path}/+simple/"), plain) if path.count("/") == 2 else (plain,)
-
-
-def origin(url: str) -> tuple[str, str, int | None]:
-    """Give what must agree before credentials for one address go to another."""
-    parts = urlsplit(url)
-    return parts.scheme, (parts.hostname or "").lower(), parts.port

@@ -30,7 +30,7 @@ class Hosts:
     @property
     def mask(self) -> Mask:
         """What hides every secret of these hosts."""
-        return Mask(frozenset().union(*(index.pages.account.mask.secrets for index in self.indexes.values())))
+        return Mask(frozenset().union(*(index.pages.mask.secrets for index in self.indexes.values())))
 
 
 @contextmanager

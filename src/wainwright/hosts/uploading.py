@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from wainwright.hosts.credentials import Account
+from wainwright.hosts.github import TOKENS
 from wainwright.hosts.indexpages import BUSY
 from wainwright.run import Run
 
@@ -20,11 +21,16 @@ INVALID: Final = frozenset(
     {"InvalidDistribution", "InvalidConfiguration", "UnsupportedConfiguration", "RedirectDetected"}
 )
 # What is not twine's business: tokens of others, and its own variables, which are set anew for each index
-_HIDDEN: Final = ("GITHUB_TOKEN", "GH_TOKEN", "GITHUB_API_TOKEN", "TWINE_")
+_HIDDEN: Final = (*TOKENS, "GITHUB_API_TOKEN", "TWINE_")
 _STATUS: Final = re.compile(r"HTTPError: ([1-5][0-9][0-9])\b")
 _FAILURE: Final = re.compile(
     r"(?:ERROR\s+)?(?:\w+\.)*(\w*(?:Error|Timeout|Failure|Distribution|Configuration|Detected|NonInteractive)): "
 )
+
+
+def environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Give what twine is given of an environment; its messages are to stay on one line each."""
+    return {name: value for name, value in environ.items() if not name.startswith(_HIDDEN)} | {"COLUMNS": "500"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,25 +66,25 @@ class Twine:
     def upload(self, path: Path) -> Upload:
         """Upload one file, with its attestations if they lie beside it.
 
-        Secrets go by the environment, since a command line is everybody's to read. `--skip-existing` is never said: it
-        goes by the name alone.
+        Secrets go by the environment, with the address, which may hold one: a command line is everybody's to read.
+        `--skip-existing` is never said: it goes by the name alone.
         """
         account = self.account
         attestation = path.with_name(f"{path.name}.publish.attestation")
         files = ["--attestations", str(path), str(attestation)] if attestation.exists() else [str(path)]
         argv = [sys.executable, "-m", "twine", "--no-color", "upload", "--non-interactive", "--disable-progress-bar"]
-        argv += ["--repository-url", account.url, *files]
-        env = {name: value for name, value in self.environ.items() if not name.startswith(_HIDDEN)}
+        argv += files
         given = {
+            "TWINE_REPOSITORY_URL": account.url,
             "TWINE_USERNAME": account.username,
             "TWINE_PASSWORD": account.password,
-            "TWINE_CERT": account.ca_cert,
-            "TWINE_CLIENT_CERT": account.client_cert,
+            "TWINE_CERT": account.ca_cert or None,
+            "TWINE_CLIENT_CERT": account.client_cert or None,
         }
-        env |= {name: value for name, value in given.items() if value} | {"COLUMNS": "500"}
+        env = environment(self.environ) | {name: value for name, value in given.items() if value is not None}
         done = self.run(argv, env=env, timeout=LIMIT)  # no log of its own: what is written is masked first
         said = account.mask.lines(done.tail)
-        self._write(f"$ twine upload --repository-url {account.url} {path}", *said, f"({done.ending})")
+        self._write(account.mask(f"$ twine upload {path}, to {account.url}"), *said, f"({done.ending})")
         return read(done.ok, said)
 
     def _write(self, *lines: str) -> None:

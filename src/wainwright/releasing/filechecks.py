@@ -16,6 +16,7 @@ from wainwright.declaration.release import Destination
 from wainwright.errors import WainwrightError
 from wainwright.finding import Finding
 from wainwright.formats.wheelfile import parse_wheel_name
+from wainwright.hosts.uploading import environment
 from wainwright.masking import Mask
 from wainwright.releasing.notes import human
 from wainwright.run import Run
@@ -96,8 +97,7 @@ def of_descriptions(paths: Sequence[Path], run: Run) -> Iterator[Finding]:
 def described(path: Path, run: Run) -> tuple[str, ...] | None:
     """Have twine look whether an index could show a file's description, strictly: give what it says if not."""
     argv = [sys.executable, "-m", "twine", "--no-color", "check", "--strict", str(path)]
-    env = {name: value for name, value in os.environ.items() if not name.startswith("TWINE_")} | {"COLUMNS": "500"}
-    done = run(argv, env=env)
+    done = run(argv, env=environment(os.environ))
     if done.ok:
         return None
     said = (line.strip() for line in done.tail if line.strip() and not line.startswith("Checking "))
