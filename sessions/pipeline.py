@@ -202,7 +202,8 @@ class Pipeline:
         shutil.rmtree(self.dist / job.id, ignore_errors=True)
 
     def _sweep(self) -> None:
-        for folder in (self.dist, self.work, self.wheelhouse, self.receipts.folder, *self.wheelhouse.glob("*/")):
+        below = (*self.wheelhouse.glob("*/"), *self.wheelhouse.glob("*/*/"))
+        for folder in (self.dist, self.work, self.wheelhouse, *below):
             for left in folder.glob(".tmp-*"):
                 if left.is_dir() and not left.is_symlink():
                     shutil.rmtree(left, ignore_errors=True)

@@ -18,6 +18,7 @@ from wainwright.hosts.wanted import Wanted
 from wainwright.releasing import manifest as manifests
 from wainwright.releasing import pages
 from wainwright.releasing.journal import JOURNAL, Journal
+from wainwright.releasing.kept import home
 from wainwright.releasing.manifest import Manifest
 from wainwright.releasing.notes import changelog, compose, section
 from wainwright.releasing.proofs import examine
@@ -35,9 +36,9 @@ from wainwright.sessions.releasing import (
     opened,
     published,
     sealing,
-    shadow,
     tell_left_out,
 )
+from wainwright.sessions.resealing import discard_drafts, public
 
 
 def run(pipeline: Pipeline, _: Selection) -> None:
@@ -52,21 +53,18 @@ def run(pipeline: Pipeline, _: Selection) -> None:
         hosts = stack.enter_context(opened(pipeline, subject))
         known = None if pipeline.options.reseal else known_seal(pipeline, subject)
         if known is not None:
-            known = _sealed(pipeline, subject, hosts, pipeline.wheelhouse)
-        proven, refusals = (known.files, ()) if known else examine(sealing(pipeline, subject, pipeline.wheelhouse))
+            known = _sealed(pipeline, subject)
+        proven, refusals = (known.files, ()) if known else examine(sealing(pipeline, subject))
         fly(pipeline, subject, hosts, files=proven, manifest=known)
         if pipeline.options.dry_run and refusals:
             _foretell(pipeline, subject, hosts, refusals)
             return
-        dry = pipeline.options.dry_run and known is None
-        wheelhouse = stack.enter_context(shadow(pipeline)) if dry else pipeline.wheelhouse
-        sealed = known or _sealed(pipeline, subject, hosts, wheelhouse)
+        sealed = known or _sealed(pipeline, subject)
+        folder = home(pipeline.wheelhouse, sealed.tag)
         publication = Publication(
-            sites=list(_sites(pipeline, hosts, sealed, wheelhouse)),
+            sites=list(_sites(pipeline, hosts, sealed, folder)),
             journal=Journal.open(
-                None if pipeline.options.dry_run else pipeline.wheelhouse / JOURNAL,
-                subject.tag,
-                now=pipeline.clock.stamp,
+                None if pipeline.options.dry_run else folder / JOURNAL, subject.tag, now=pipeline.clock.stamp
             ),
             say=lambda line: say(f"publish: {line}"),
             command=command(pipeline, "publish"),
@@ -101,47 +99,33 @@ def _foretell(pipeline: Pipeline, subject: Subject, hosts: Hosts, refusals: Iter
         _tell_of_index(pipeline, hosts, name)
 
 
-def _sealed(pipeline: Pipeline, subject: Subject, hosts: Hosts, wheelhouse: Path) -> Manifest:
-    reseal = pipeline.options.reseal
+def _sealed(pipeline: Pipeline, subject: Subject) -> Manifest:
+    dry, reseal = pipeline.options.dry_run, pipeline.options.reseal
+    earlier = known_seal(pipeline, subject)
     made = seal(
-        sealing(pipeline, subject, wheelhouse),
-        reseal=reseal,
-        public=lambda known: tuple(_public(hosts, known)),
+        sealing(pipeline, subject), reseal=reseal, public=lambda known: public(pipeline, subject, known), dry_run=dry
     )
-    verb = "would be" if pipeline.options.dry_run and known_seal(pipeline, subject) is None else "is"
+    verb = "would be" if dry and (earlier is None or reseal) else "is"
     say(
         f"publish: {made.tag} {verb} sealed: {counted(len(made.files), 'file')}, commit {made.commit[:12] or 'unknown'}"
     )
-    if reseal and not pipeline.options.dry_run:
-        for name, github in hosts.githubs.items():
-            _page(pipeline, github, name, made, pipeline.wheelhouse).discard()
+    if reseal and earlier is not None and not dry:
+        discard_drafts(pipeline, subject, earlier)
     return made
 
 
-def _public(hosts: Hosts, known: Manifest) -> Iterator[str]:
-    """Say what of a seal anybody can see by now; every destination is asked."""
+def _sites(pipeline: Pipeline, hosts: Hosts, sealed: Manifest, folder: Path) -> Iterator[Site]:
     for name, index in hosts.indexes.items():
-        there = index.listing()
-        yield from (f"{name} has {file.name}" for file in known.bound_for(name) if file.name in there)
-    for name, github in hosts.githubs.items():
-        wanted = Wanted(tag=known.tag, version=known.version, commit=known.commit, title="", notes="", assets=())
-        page = ReleasePage(github, wanted).page()
-        if page is not None and not page.draft:
-            yield f"{name} has the release {page.url}"
-
-
-def _sites(pipeline: Pipeline, hosts: Hosts, sealed: Manifest, wheelhouse: Path) -> Iterator[Site]:
-    for name, index in hosts.indexes.items():
-        assets = tuple(file.asset(wheelhouse) for file in sealed.bound_for(name))
+        assets = tuple(file.asset(folder) for file in sealed.bound_for(name))
         yield Site(name=name, remote=index, assets=assets)
     for name, github in hosts.githubs.items():
-        page = _page(pipeline, github, name, sealed, wheelhouse)
+        page = _page(pipeline, github, name, sealed, folder)
         yield Site(name=name, remote=page, assets=page.wanted.assets)
 
 
-def _page(pipeline: Pipeline, github: GitHub, name: str, sealed: Manifest, wheelhouse: Path) -> ReleasePage:
+def _page(pipeline: Pipeline, github: GitHub, name: str, sealed: Manifest, folder: Path) -> ReleasePage:
     """Give the release page as it is wanted: the wheels, what belongs to them, the manifest, and the notes."""
-    bound = tuple(file.asset(wheelhouse) for file in sealed.bound_for(name))
+    bound = tuple(file.asset(folder) for file in sealed.bound_for(name))
     text = changelog(pipeline.release.root) or ""
     said = section(text, "Unreleased" if pipeline.is_nightly else sealed.version)
     if said is None:
@@ -152,7 +136,7 @@ def _page(pipeline: Pipeline, github: GitHub, name: str, sealed: Manifest, wheel
         commit=sealed.commit,
         title=f"{sealed.name} {sealed.version}",
         notes=compose(said, sealed, published(pipeline), destination=name),
-        assets=(*bound, *manifests.evidence(sealed, wheelhouse)),
+        assets=(*bound, *manifests.evidence(sealed, folder, name, dry_run=pipeline.options.dry_run)),
         prerelease=Version(sealed.version).is_prerelease,
         version_of=pipeline.release.project.version_of,
     )

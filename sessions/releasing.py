@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-from collections.abc import Callable, Container, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib.metadata import version as installed
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from wainwright.declaration.planning import Job
 from wainwright.declaration.release import NIGHTLY, Directory
@@ -21,7 +18,8 @@ from wainwright.hosts.patience import Patience
 from wainwright.hosts.sites import Hosts, connected
 from wainwright.releasing.athand import at_hand
 from wainwright.releasing.gitstate import Tree
-from wainwright.releasing.manifest import MANIFEST, File, Manifest, read
+from wainwright.releasing.kept import home, receipts_of
+from wainwright.releasing.manifest import File, Manifest, read
 from wainwright.releasing.nightly import day_of
 from wainwright.releasing.preflight import Preflight
 from wainwright.releasing.proofs import SDISTS, Sealing
@@ -58,16 +56,17 @@ class Subject:
             raise WainwrightError(what, where="options after --", hint=f"-- {spelled}, or -- {NIGHTLY}")
         source = pipeline.release.project.source
         folder = source.path if isinstance(source, Directory) else pipeline.release.root
+        known = read(pipeline.wheelhouse, tag)
         tree = Tree(folder=folder, run=pipeline.run) if isinstance(source, Directory) or is_in_git(folder) else None
         name, said = identify(source)
         if pipeline.is_nightly:
-            commit = _nightly_commit(pipeline, tree)
+            commit = known.commit if known else _nightly_commit(pipeline, tree)
         else:
             commit = (tree.commit_of(tag) if tree else None) or _built_commit(pipeline)
         return cls(
             tag=tag,
             version=version,
-            name=name or _built_name(pipeline),
+            name=name or (known.name if known else _built_name(pipeline)),
             said=said,
             tree=tree,
             commit=commit or "",
@@ -76,10 +75,7 @@ class Subject:
 
 
 def _nightly_commit(pipeline: Pipeline, tree: Tree | None) -> str | None:
-    """Give the commit of a nightly: the one that it is sealed with, before that the one that is checked out."""
-    known = read(pipeline.wheelhouse, pipeline.tag or "")
-    if known is not None:
-        return known.commit
+    """Give the commit of a nightly that is not sealed: the one that is checked out."""
     day = day_of(pipeline.version or "")
     if day != pipeline.clock.day:
         raise WainwrightError(
@@ -99,8 +95,9 @@ def _built_name(pipeline: Pipeline) -> str:
 
 
 def _built_commit(pipeline: Pipeline) -> str | None:
-    receipts = (pipeline.receipts.read(job.id, "build") for job in pipeline.plan)
-    sources = (receipt.facts.get("source") for receipt in receipts if receipt is not None)
+    receipts = receipts_of(home(pipeline.wheelhouse, pipeline.tag or "")) if pipeline.is_sealed else pipeline.receipts
+    built = (receipts.read(job.id, "build") for job in pipeline.plan)
+    sources = (receipt.facts.get("source") for receipt in built if receipt is not None)
     found = next((source.get("commit") for source in sources if isinstance(source, Mapping)), None)
     return found if isinstance(found, str) else None
 
@@ -154,8 +151,16 @@ def check_choice(pipeline: Pipeline) -> None:
 
 def opened(pipeline: Pipeline, subject: Subject) -> AbstractContextManager[Hosts]:
     """Connect the chosen destinations of the published variants."""
-    used = {destination.name for job in published(pipeline) for destination in job.destinations}
-    return reached(pipeline, subject.name, used=used, chosen=lambda name: is_chosen(pipeline, name))
+    return reached(pipeline, subject.name, used=_used(pipeline), chosen=lambda name: is_chosen(pipeline, name))
+
+
+def every(pipeline: Pipeline, subject: Subject, names: Sequence[str]) -> AbstractContextManager[Hosts]:
+    """Connect these destinations, chosen or not."""
+    return reached(pipeline, subject.name, used=_used(pipeline) | {*names}, chosen=lambda name: name in names)
+
+
+def _used(pipeline: Pipeline) -> set[str]:
+    return {destination.name for job in published(pipeline) for destination in job.destinations}
 
 
 def reached(
@@ -174,34 +179,30 @@ def reached(
     )
 
 
-def sealing(pipeline: Pipeline, subject: Subject, wheelhouse: Path) -> Sealing:
-    """Say what is to be sealed; what is sealed already has its proofs behind it."""
+def sealing(pipeline: Pipeline, subject: Subject) -> Sealing:
+    """Say what is to be sealed, or is: what is sealed has its proofs behind it."""
     is_open = pipeline.options.reseal or known_seal(pipeline, subject) is None
     return Sealing(
         jobs=pipeline.plan,
         receipts=pipeline.receipts,
-        wheelhouse=wheelhouse,
+        wheelhouse=pipeline.wheelhouse,
         name=subject.name,
         version=subject.version,
         tag=subject.tag,
         commit=subject.commit,
         now=pipeline.clock.stamp(),
-        inputs=expected(pipeline) if is_open else {},
+        inputs=expected(pipeline) if is_open else None,
         tools={name: installed(name) for name in TOOLS},
-        tracked=subject.tree.tracked(subject.commit) if subject.tree and subject.commit else {},
+        tracked=_tracked(pipeline, subject),
     )
 
 
-@contextmanager
-def shadow(pipeline: Pipeline) -> Iterator[Path]:
-    """Give a wheelhouse that a dry run may write to: the wheels are the real ones, all else is gone afterwards."""
-    with TemporaryDirectory(prefix="wainwright-dry-run-") as folder:
-        for variant in pipeline.wheelhouse.iterdir() if pipeline.wheelhouse.is_dir() else ():
-            if variant.is_dir() and variant.name in {*pipeline.release.variants, SDISTS}:
-                (Path(folder) / variant.name).symlink_to(variant.resolve(), target_is_directory=True)
-        if (pipeline.wheelhouse / MANIFEST).exists():
-            shutil.copy2(pipeline.wheelhouse / MANIFEST, folder)
-        yield Path(folder)
+def _tracked(pipeline: Pipeline, subject: Subject) -> Mapping[str, str]:
+    """Give what git has at the commit, where that is the source and there is an sdist to be held against it."""
+    folders = (pipeline.wheelhouse, home(pipeline.wheelhouse, subject.tag))
+    is_here = any(path for folder in folders for path in (folder / SDISTS).glob("*.tar.gz"))
+    is_git = subject.tree is not None and isinstance(pipeline.release.project.source, Directory)
+    return subject.tree.tracked(subject.commit) if subject.tree and is_git and is_here and subject.commit else {}
 
 
 def fly(
@@ -218,7 +219,7 @@ def fly(
         tree=subject.tree,
         hosts=hosts,
         run=pipeline.run,
-        wheelhouse=pipeline.wheelhouse,
+        wheelhouse=home(pipeline.wheelhouse, subject.tag) if manifest else pipeline.wheelhouse,
         environ=os.environ,
         files=files,
         at_hand=() if files else _at_hand(pipeline, subject),

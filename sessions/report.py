@@ -5,6 +5,7 @@ from __future__ import annotations
 from wainwright.counting import counted
 from wainwright.receipts import replace_text
 from wainwright.releasing.journal import JOURNAL, Journal
+from wainwright.releasing.kept import home, receipts_of
 from wainwright.releasing.manifest import read
 from wainwright.releasing.reporting import markdown, report
 from wainwright.releasing.reportpage import page
@@ -20,9 +21,11 @@ def run(pipeline: Pipeline, selection: Selection) -> None:
     title = f"{name or pipeline.release.root.name} {pipeline.version or version or ''}".strip()
     with translated():
         manifest = read(pipeline.wheelhouse, tag) if tag else None
-        journal = Journal.open(pipeline.wheelhouse / JOURNAL, tag) if tag else None
+        kept = home(pipeline.wheelhouse, tag or "")
+        journal = Journal.open(kept / JOURNAL, tag) if tag else None
+        receipts = receipts_of(kept) if manifest else pipeline.receipts
         jobs = pipeline.plan if pipeline.options.only in pipeline.release.publish else pipeline.jobs(selection)
-        made = report(title, jobs, pipeline.receipts, manifest=manifest, journal=journal)
+        made = report(title, jobs, receipts, manifest=manifest, journal=journal)
         if pipeline.options.dry_run:
             say("report: would write wheelhouse/report.html and report.md")
             return

@@ -99,11 +99,12 @@ class Trial:
         wheels = {"audit": self.wheelhouse / job.variant.name, "smoke": self.wheelhouse / job.variant.name}
         audited = next(path for path in wheels["audit"].glob("*.whl"))
         built = Artifact(name=audited.name.replace("manylinux", "linux"), sha256="b" * 64, size=1)
+        place = self.release.images[image] if image else job.image
         receipt = Receipt(
             stage=stage,
             job=job.id,
             image=image or job.image.name,
-            engine="docker",
+            engine="host" if place.is_host else "docker",
             inputs=DIGEST,
             passed=True,
             publishable=True,
@@ -112,7 +113,8 @@ class Trial:
             wheel=built if stage == "build" else Artifact.of(audited),
             source={"build": None, "audit": built, "smoke": Artifact.of(audited)}[stage],
             facts={
-                "image": f"sha256:{image or job.image.name}",
+                "image": None if place.is_host else f"sha256:{place.name}",
+                "toolchain": place.toolchain and f"{place.toolchain} 0.13",
                 "source": {"commit": "c" * 40, "changed": False},
                 "python": "3.11.7",
             },

@@ -16,6 +16,7 @@ from releases import Trial
 from wainwright.errors import Exit, WainwrightError
 from wainwright.receipts import Artifact
 from wainwright.releasing import manifest
+from wainwright.releasing.kept import home
 from wainwright.releasing.manifest import Manifest
 from wainwright.releasing.proofs import Sealing, examine
 from wainwright.releasing.sealing import seal
@@ -52,7 +53,7 @@ def test_a_seal_fixes_every_file_with_its_evidence(trial: Trial) -> None:
     assert all(len(digest) == 64 for digest in full.receipts.values())
     assert full.requires_python == ">=3.10"
     assert made.commit == "c" * 40
-    assert made.images == {name: f"sha256:{name}" for name in ("centos7", "debian10", "old", "zig")}
+    assert made.images == {name: f"sha256:{name}" for name in ("centos7", "debian10", "old")} | {"zig": "zig 0.13"}
     assert made.tools == {"auditwheel": "6.8.2"}
     assert manifest.read(trial.wheelhouse, "v1.0") == made
 
@@ -62,16 +63,34 @@ def test_the_sboms_that_wheels_carry_go_to_release_pages_alone(trial: Trial) -> 
     boms = [file for file in made.files if file.kind == "sbom"]
     assert len(boms) == 2
     assert {place for file in boms for place in file.destinations} == {"page"}
-    assert all((trial.wheelhouse / file.path).read_bytes() == b'{"bomFormat": "CycloneDX"}' for file in boms)
+    kept = home(trial.wheelhouse, "v1.0")
+    assert all((kept / file.path).read_bytes() == b'{"bomFormat": "CycloneDX"}' for file in boms)
+
+
+def download(made: Manifest, kept: Path, place: str, folder: Path) -> None:
+    """Have a destination's files in a folder, with what goes there beside them."""
+    folder.mkdir()
+    for asset in (*(file.asset(kept) for file in made.bound_for(place)), *manifest.evidence(made, kept, place)):
+        (folder / asset.name).write_bytes(asset.path.read_bytes())
+        assert Artifact.of(folder / asset.name) == Artifact(name=asset.name, sha256=asset.sha256, size=asset.size)
 
 
 def test_sha256sum_accepts_the_sums_beside_the_files(trial: Trial, tmp_path: Path) -> None:
     made = sealed(trial.sealing())
-    for file in made.files:
-        (tmp_path / file.name).write_bytes((trial.wheelhouse / file.path).read_bytes())
-    (tmp_path / "SHA256SUMS").write_bytes((trial.wheelhouse / "SHA256SUMS").read_bytes())
-    subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=tmp_path, check=True)
-    assert len((tmp_path / "SHA256SUMS").read_text().splitlines()) == len(made.files)
+    for place, count in (("page", len(made.files)), ("internal", 1)):
+        download(made, home(trial.wheelhouse, "v1.0"), place, tmp_path / place)
+        subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=tmp_path / place, check=True)
+        assert len((tmp_path / place / "SHA256SUMS").read_text().splitlines()) == count
+
+
+def test_one_name_for_two_files_at_two_destinations_is_summed_at_each(tmp_path: Path) -> None:
+    toml = releases.TOML.replace('local-version = "reduced"\n', "").replace('glibc = ["2.17"]', 'glibc = ["2.27"]')
+    two = releases.trial(tmp_path / "trial", toml=toml.replace('["internal", "page"]', '["internal"]'))
+    made = sealed(two.sealing())
+    assert len({file.name for file in made.wheels}) == 1
+    for place in ("internal", "page"):
+        download(made, home(two.wheelhouse, "v1.0"), place, tmp_path / place)
+        subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=tmp_path / place, check=True)
 
 
 def test_sealing_again_changes_nothing(trial: Trial) -> None:
@@ -181,7 +200,7 @@ def test_all_refusals_come_at_once(trial: Trial) -> None:
 def test_a_receipt_of_other_inputs_is_stale(trial: Trial) -> None:
     job = trial.job("reduced").id
     changed = {(job, "build", ""): "new", (job, "smoke", "centos7"): "new"}
-    lines = refusals(trial.sealing(inputs={**trial.sealing().inputs, **changed}))
+    lines = refusals(trial.sealing(inputs={**(trial.sealing().inputs or {}), **changed}))
     assert [line.split(": ")[1] for line in lines] == ["build", "smoke in centos7"]
 
 
@@ -285,9 +304,12 @@ def test_an_sdist_is_the_last_of_its_destination(trial: Trial) -> None:
 
 def test_the_evidence_is_written_again_when_lost(trial: Trial) -> None:
     made = sealed(trial.sealing())
-    first = manifest.evidence(made, trial.wheelhouse)
-    (trial.wheelhouse / "SHA256SUMS").unlink()
-    assert manifest.evidence(made, trial.wheelhouse) == first
+    first = manifest.evidence(made, trial.wheelhouse, "page")
+    assert manifest.evidence(made, trial.wheelhouse / "elsewhere", "page", dry_run=True)[0].sha256 == first[0].sha256
+    assert not (trial.wheelhouse / "elsewhere").exists()
+    first[0].path.unlink()
+    assert manifest.evidence(made, trial.wheelhouse, "page") == first
+    assert first[0].path.exists()
     assert [asset.name for asset in first] == ["SHA256SUMS", "manifest.json"]
 
 

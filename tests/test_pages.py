@@ -19,6 +19,7 @@ from wainwright.errors import Exit, WainwrightError
 from wainwright.hosts.simplepage import parse
 from wainwright.receipts import Artifact
 from wainwright.releasing import pages
+from wainwright.releasing.kept import home
 from wainwright.releasing.manifest import Manifest
 from wainwright.releasing.pages import Link
 from wainwright.releasing.sealing import seal
@@ -113,7 +114,7 @@ def test_pip_takes_the_right_wheel_from_the_page(
         download = site / "owner" / "demo" / "releases" / "download" / "v1.0"
         download.mkdir(parents=True)
         for file in made.bound_for("page"):
-            (download / file.name).write_bytes((trial.wheelhouse / file.path).read_bytes())
+            (download / file.name).write_bytes((home(trial.wheelhouse, made.tag) / file.path).read_bytes())
         groups = pages.links(made, "page", release_url=f"{url}/owner/demo/releases/tag/v1.0")
         pages.write(site / "index", made.name, groups)
         subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)

@@ -210,6 +210,7 @@ def test_skipped_destinations_wait(world: Tagged) -> None:
 PROGRAM = """
 from pathlib import Path
 from wainwright.clock import Clock
+from wainwright.declaration import config
 from wainwright.sessions import publish
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.options import Options
@@ -230,6 +231,7 @@ def test_killed_at_any_step_the_next_run_finishes(world: Tagged, step: int) -> N
     finally:
         process.kill()
         process.wait()
+    assert world.writes >= step
     assert not world.github.public or len(world.index.files) == 1
     go(world)
     wheel = world.trial.wheel("full")

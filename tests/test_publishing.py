@@ -146,7 +146,7 @@ def test_the_journal_tells_what_was_done_and_when(world: World) -> None:
     world.publication().run()
     entries = json.loads((world.folder / "journal.json").read_text())["destinations"]
     first = world.assets[0]
-    assert entries["internal"][first.name].keys() == {"sha256", "uploaded", "verified"}
+    assert entries["internal"][first.name].keys() == {"sha256", "sent", "uploaded", "verified"}
     assert "published" in entries["page"][""]
 
 

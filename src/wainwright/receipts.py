@@ -60,6 +60,11 @@ class Receipt:
     log: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def reason(self) -> str:
+        """The first line of what went wrong."""
+        return self.error.partition("\n")[0] or "no reason given"
+
     def evidence(self, folder: Path) -> Path | None:
         """Give the wheel in `folder` that this receipt is bound to, if it is green and the bytes are still those."""
         if not self.passed or self.wheel is None:

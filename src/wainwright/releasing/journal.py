@@ -1,9 +1,12 @@
-"""The journal: when which sealed file was put where. It is for people: what a destination holds is asked of it."""
+"""The journal: when which sealed file was put where. What a destination holds is asked of it, never of the journal.
+
+It only keeps a tag from being sealed anew when a destination may have more than it shows, and says what is finished.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,7 +17,8 @@ from wainwright.receipts import replace_text
 
 JOURNAL: Final = "journal.json"
 FORMAT: Final = 1
-Event = Literal["found", "uploaded", "verified", "published"]
+# "sent" is noted before an upload and "failed" when it has failed; "published" and "finished" are of a destination.
+Event = Literal["found", "sent", "failed", "uploaded", "verified", "published", "finished"]
 
 
 def utc() -> str:
@@ -25,7 +29,7 @@ def utc() -> str:
 class Journal:
     """What was done for one tag, by destination and file; every event is on disk before the next step begins.
 
-    A journal that is lost, broken or of another tag is begun anew: nothing is decided by it. `path` None keeps none.
+    A journal that is lost, broken or of another tag is begun anew. `path` None keeps none.
     """
 
     path: Path | None
@@ -51,10 +55,26 @@ class Journal:
         known = dict(seen) if isinstance(seen, dict) else {}
         if asset is not None and known.get("sha256") != asset.sha256:
             known = {"sha256": asset.sha256}
+        if event == "sent":
+            known.pop("failed", None)
         self.entries[place][name] = known | {event: self.now()}
         if self.path is not None:
             data = {"format": FORMAT, "tag": self.tag, "destinations": self.entries}
             replace_text(self.path, json.dumps(data, indent=2, sort_keys=True) + "\n")
+
+    def seen(self, place: str, name: str = "") -> Mapping[str, Any]:
+        """Give what was noted of a file, whichever bytes it had, or of the destination as a whole."""
+        seen = self.entries.get(place, {}).get(name)
+        return seen if isinstance(seen, dict) else {}
+
+    def taken(self, place: str) -> tuple[str, ...]:
+        """Name the files that an index has taken, or may have, whatever it shows."""
+        events = {name: self.seen(place, name) for name in self.entries.get(place, {}) if name}
+        return tuple(
+            name
+            for name, seen in events.items()
+            if seen.keys() & {"found", "uploaded", "verified"} or ("sent" in seen and "failed" not in seen)
+        )
 
     def when(self, place: str, event: Event, asset: Asset) -> str | None:
         """Give when an event about these bytes was noted, None if it was not."""

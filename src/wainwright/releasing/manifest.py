@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, Literal
 from urllib.parse import quote
@@ -21,9 +22,10 @@ SEALS: Final = "seals"  # the manifest of every tag that was ever sealed here, s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """A sealed file: its published name, its place below `wheelhouse/`, its bytes, whence it comes and where it goes.
+    """A sealed file: its published name, its place in the wheelhouse, its bytes, whence it comes and where it goes.
 
-    `receipts` holds the sha256 of each receipt file by stage, `smoke.debian10` for one in an image.
+    `path` is relative to the folder where the tag's files are kept, as it was to `wheelhouse/` before. `receipts` holds
+    the sha256 of each receipt file by stage, `smoke.debian10` for one in an image.
     """
 
     name: str
@@ -37,12 +39,12 @@ class File:
     receipts: Mapping[str, str] = field(default_factory=dict)
     requires_python: str = ""
 
-    def asset(self, wheelhouse: Path) -> Asset:
-        return Asset(name=self.name, path=wheelhouse / self.path, size=self.size, sha256=self.sha256)
+    def asset(self, folder: Path) -> Asset:
+        return Asset(name=self.name, path=folder / self.path, size=self.size, sha256=self.sha256)
 
-    def is_whole(self, wheelhouse: Path) -> bool:
-        """Whether the file in the wheelhouse still has the sealed bytes."""
-        path = wheelhouse / self.path
+    def is_whole(self, folder: Path) -> bool:
+        """Whether the file in the folder still has the sealed bytes."""
+        path = folder / self.path
         if not path.is_file() or path.stat().st_size != self.size:
             return False
         return Artifact.of(path).sha256 == self.sha256
@@ -67,9 +69,15 @@ class Manifest:
         return tuple(file for file in self.files if file.kind == "wheel")
 
     @property
-    def sums(self) -> str:
-        """Give SHA256SUMS, as `sha256sum --check` reads it beside the downloaded files."""
-        lines = {f"{file.sha256}  {file.name}\n" for file in self.files}
+    def destinations(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(place for file in self.files for place in file.destinations))
+
+    def sums(self, destination: str) -> str:
+        """Give the SHA256SUMS of a destination, as `sha256sum --check` reads it beside the downloaded files.
+
+        It holds that destination's own files: another one may have another file under one of their names.
+        """
+        lines = {f"{file.sha256}  {file.name}\n" for file in self.bound_for(destination)}
         return "".join(sorted(lines, key=lambda line: line.split("  ", 1)[1]))
 
     def bound_for(self, destination: str) -> tuple[File, ...]:
@@ -80,9 +88,9 @@ class Manifest:
         files = (file for file in self.files if destination in file.destinations)
         return tuple(sorted(files, key=lambda file: (file.kind == "sdist", file.name)))
 
-    def altered(self, wheelhouse: Path) -> tuple[File, ...]:
-        """Give the files that are gone or no longer have the sealed bytes."""
-        return tuple(file for file in self.files if not file.is_whole(wheelhouse))
+    def altered(self, folder: Path) -> tuple[File, ...]:
+        """Give the files that are gone from a folder or no longer have the sealed bytes."""
+        return tuple(file for file in self.files if not file.is_whole(folder))
 
     def to_json(self) -> str:
         return json.dumps({"format": FORMAT, **asdict(self)}, indent=2, sort_keys=True) + "\n"
@@ -93,12 +101,11 @@ def parse(text: str | bytes, *, where: str) -> Manifest:
     try:
         data = json.loads(text)
         _expect_format(data.pop("format"))
-        files = tuple(
-            File(**each | {"destinations": tuple(each["destinations"]), "path": _inside(each["path"])})
-            for each in data.pop("files")
-        )
-        return Manifest(**data, files=files)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        files = tuple(map(_file, data.pop("files")))
+        made = Manifest(**data, files=files)
+        _expect(made.tag, made.name, made.version, made.commit, made.sealed)
+        _expect(made.source, made.images, made.tools, kind=dict)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise WainwrightError(
             "this is not a manifest that this version can read",
             code=Exit.REFUSED,
@@ -106,6 +113,7 @@ def parse(text: str | bytes, *, where: str) -> Manifest:
             details=(f"{type(error).__name__}: {error}",),
             hint="it is what a tag was sealed with: restore it from a copy, such as the one on the release page",
         ) from error
+    return made
 
 
 def _expect_format(found: object) -> None:
@@ -113,40 +121,89 @@ def _expect_format(found: object) -> None:
         raise ValueError(f"it has format {found}, and this version reads {FORMAT}")
 
 
-def _inside(path: str) -> str:
-    pure = PurePosixPath(path)
-    if pure.is_absolute() or ".." in pure.parts:
-        raise ValueError(f"{path} is outside the wheelhouse")
-    return path
+def _file(data: Any) -> File:
+    _expect(data["destinations"], kind=list)
+    made = File(**data | {"destinations": tuple(data["destinations"])})
+    _expect(made.name, made.path, made.sha256, made.kind, made.job, made.variant, made.requires_python)
+    _expect(*made.destinations, *made.receipts.values())
+    _expect(made.size, kind=int)
+    path = PurePosixPath(made.path)
+    if path.is_absolute() or ".." in path.parts:
+        raise ValueError(f"{made.path} is outside the wheelhouse")
+    return made
+
+
+def _expect(*values: object, kind: type = str) -> None:
+    """Raise TypeError for a value of another kind: anyone can edit a manifest."""
+    for value in values:
+        if not isinstance(value, kind):
+            raise TypeError(f"{value!r} was found where a {kind.__name__} is expected")
 
 
 def read(wheelhouse: Path, tag: str) -> Manifest | None:
-    """Read the manifest with which `tag` was sealed here, None if it never was."""
+    """Read the manifest with which `tag` was sealed here, None if it never was.
+
+    Where `manifest.json` or the copy below `seals/` cannot be read, the other one is taken. Raises WainwrightError
+    (REFUSED) when neither can be, and when they differ.
+    """
+    found: list[Manifest] = []
+    broken: list[WainwrightError] = []
     for path in (wheelhouse / MANIFEST, _seal_of(wheelhouse, tag)):
-        if path.exists():
-            manifest = parse(path.read_bytes(), where=str(path))
-            if manifest.tag == tag:
-                return manifest
-    return None
+        try:
+            found += [parse(path.read_bytes(), where=str(path))] if path.exists() else []
+        except WainwrightError as error:
+            broken.append(error)
+    found = [manifest for manifest in found if manifest.tag == tag]
+    if broken and not found:
+        raise broken[0]
+    if any(manifest != found[0] for manifest in found):
+        raise WainwrightError(
+            f"it is not what {tag} was sealed with: its copy says otherwise",
+            code=Exit.REFUSED,
+            where=str(wheelhouse / MANIFEST),
+            details=(f"the copy is {_seal_of(wheelhouse, tag)}", *_between(*found)),
+            hint="one of the two was edited: put back what was sealed",
+        )
+    return found[0] if found else None
+
+
+def _between(one: Manifest, other: Manifest) -> Iterator[str]:
+    """Name what two manifests of a tag have not alike."""
+    for each in fields(Manifest):
+        if each.name != "files" and getattr(one, each.name) != getattr(other, each.name):
+            yield f"{each.name} differs"
+    mine, theirs = ({file.path: file for file in manifest.files} for manifest in (one, other))
+    yield from (f"{path} differs" for path in sorted({*mine, *theirs}) if mine.get(path) != theirs.get(path))
 
 
 def write(manifest: Manifest, wheelhouse: Path) -> None:
-    """Write the manifest and SHA256SUMS. The copy below `seals/` comes first: whatever interrupts, the tag is known."""
+    """Write the manifest. The copy below `seals/` comes first: whatever interrupts, the tag is known."""
     copy = _seal_of(wheelhouse, manifest.tag)
     copy.parent.mkdir(parents=True, exist_ok=True)
-    replace_text(copy, manifest.to_json())
-    replace_text(wheelhouse / SUMS, manifest.sums)
-    replace_text(wheelhouse / MANIFEST, manifest.to_json())
+    for path in (copy, wheelhouse / MANIFEST):
+        _have(path, manifest.to_json())
 
 
-def evidence(manifest: Manifest, wheelhouse: Path) -> tuple[Asset, ...]:
-    """Give the manifest and SHA256SUMS as they go to a release page beside the wheels."""
-    for name, text in ((SUMS, manifest.sums), (MANIFEST, manifest.to_json())):
-        path = wheelhouse / name
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            replace_text(path, text)
-    found = [(name, Artifact.of(wheelhouse / name)) for name in (SUMS, MANIFEST)]
-    return tuple(Asset(name=name, path=wheelhouse / name, size=each.size, sha256=each.sha256) for name, each in found)
+def evidence(manifest: Manifest, folder: Path, destination: str, *, dry_run: bool = False) -> tuple[Asset, ...]:
+    """Give the manifest and SHA256SUMS as they go to a release page beside the wheels, written unless `dry_run`.
+
+    `folder` is where the files of the tag are kept.
+    """
+    place = folder / "evidence" / destination
+    assets = []
+    for name, text in ((SUMS, manifest.sums(destination)), (MANIFEST, manifest.to_json())):
+        data = text.encode()
+        if not dry_run:
+            place.mkdir(parents=True, exist_ok=True)
+            _have(place / name, text)
+        digest = hashlib.sha256(data).hexdigest()
+        assets.append(Asset(name=name, path=place / name, size=len(data), sha256=digest))
+    return tuple(assets)
+
+
+def _have(path: Path, text: str) -> None:
+    if not path.exists() or path.read_bytes() != text.encode():
+        replace_text(path, text)
 
 
 def _seal_of(wheelhouse: Path, tag: str) -> Path:

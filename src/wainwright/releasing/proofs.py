@@ -16,6 +16,7 @@ from wainwright.formats.archive import Archive, ArchiveError
 from wainwright.formats.wheelfile import Metadata, parse_wheel_name, read_dist_info
 from wainwright.receipts import Artifact, Receipt, Receipts
 from wainwright.releasing.manifest import File
+from wainwright.releasing.plausible import contradictions
 from wainwright.releasing.sdistproof import objections
 
 SDISTS: Final = "sdist"
@@ -26,7 +27,8 @@ class Sealing:
     """What is to be sealed: the whole plan, never a part of it.
 
     `inputs` holds, by (job, stage, image), the digest that a receipt must have been made of to be fresh, as source and
-    release.toml are now. `now` is an ISO time, `tracked` git's blob ids by path.
+    release.toml are now; None for what is sealed, whose receipts were fresh and are held by their own digests. `now` is
+    an ISO time, `tracked` git's blob ids by path.
     """
 
     jobs: tuple[Job, ...]
@@ -37,7 +39,7 @@ class Sealing:
     tag: str
     commit: str
     now: str
-    inputs: Mapping[tuple[str, str, str], str]
+    inputs: Mapping[tuple[str, str, str], str] | None
     source: Mapping[str, Any] = field(default_factory=dict)
     tools: Mapping[str, str] = field(default_factory=dict)
     tracked: Mapping[str, str] = field(default_factory=dict)
@@ -94,7 +96,7 @@ def _examine_job(sealing: Sealing, job: Job) -> tuple[File | None, list[str]]:
     if audited is None:
         return None, ["there is no audit receipt: run the audit session"]
     if not audited.passed or audited.wheel is None:
-        return None, [f"its audit is red: {audited.error.splitlines()[0] if audited.error else 'no wheel'}"]
+        return None, [f"its audit is red: {audited.reason}"]
     path = sealing.wheelhouse / job.variant.name / audited.wheel.name
     if not path.is_file():
         return None, [f"{job.variant.name}/{audited.wheel.name} is declared and is not in the wheelhouse"]
@@ -126,12 +128,13 @@ def _chain(sealing: Sealing, job: Job, audited: Receipt) -> Iterator[str]:
     """Follow the audited wheel back to its build, and hold both receipts fresh and made by what was declared."""
     built = sealing.receipts.read(job.id, "build")
     if built is None or not built.passed:
-        yield "there is no green build receipt" if built is None else f"its build is red: {built.error.splitlines()[0]}"
+        yield "there is no green build receipt" if built is None else f"its build is red: {built.reason}"
     elif built.wheel != audited.source:
         yield "its audit receipt is stale: another wheel was built since"
     for receipt in (built, audited):
         if receipt is not None:
             yield from _freshness(sealing, receipt, "")
+            yield from (f"{receipt.stage}: {line}" for line in contradictions(receipt, job.image))
     if built is not None:
         yield from _origin(sealing, built)
     stand_ins = [receipt for receipt in (built, audited) if receipt is not None and not receipt.publishable]
@@ -159,12 +162,13 @@ def _smokes(sealing: Sealing, job: Job, wheel: Artifact) -> Iterator[str]:
         if smoked is None:
             yield f"{where}: there is no receipt: run the smoke session"
         elif not smoked.passed:
-            yield f"{where}: it is red: {smoked.error.splitlines()[0] if smoked.error else 'no reason given'}"
+            yield f"{where}: it is red: {smoked.reason}"
         elif smoked.wheel != wheel:
             other = smoked.wheel.sha256 if smoked.wheel else "none"
             yield f"{where}: its receipt is stale, for sha256 {other}, and the wheel has {wheel.sha256}"
         else:
             yield from _freshness(sealing, smoked, image.name)
+            yield from (f"{where}: {line}" for line in contradictions(smoked, image))
             if not smoked.publishable:
                 yield f"{where}: a stand-in for the image has tested it, which proves nothing"
     yield from _unused(sealing, job)
@@ -179,7 +183,9 @@ def _unused(sealing: Sealing, job: Job) -> Iterator[str]:
 
 
 def _freshness(sealing: Sealing, receipt: Receipt, image: str) -> Iterator[str]:
-    if receipt.passed and receipt.inputs != sealing.inputs.get((receipt.job, receipt.stage, image)):
+    if sealing.inputs is None or not receipt.passed:
+        return
+    if receipt.inputs != sealing.inputs.get((receipt.job, receipt.stage, image)):
         stage = f"{receipt.stage} in {image}" if image else receipt.stage
         yield f"{stage}: its receipt is stale, since source, release.toml, image or tools have changed: run it again"
 
@@ -221,3 +227,13 @@ def _digests(receipts: Receipts, job: Job) -> dict[str, str]:
     named = {"build": receipts.path(job.id, "build"), "audit": receipts.path(job.id, "audit")}
     named |= {f"smoke.{image.name}": receipts.path(job.id, "smoke", image.name) for image in job.smoke_images}
     return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in named.items() if path.is_file()}
+
+
+def images(sealing: Sealing) -> dict[str, str]:
+    """Give the digest of each image as the receipts of its jobs have it, or the engine where there is no container."""
+    found: dict[str, str] = {}
+    for job in sealing.published:
+        keys = [("build", ""), *(("smoke", image.name) for image in job.smoke_images)]
+        for receipt in filter(None, (sealing.receipts.read(job.id, stage, image) for stage, image in keys)):
+            found[receipt.image] = str(receipt.facts.get("image") or receipt.facts.get("toolchain") or receipt.engine)
+    return dict(sorted(found.items()))

@@ -56,6 +56,8 @@ class Publication:
             self._fill_indexes()
             for site, page in self._pages():
                 self._make_public(site, page)
+            for site in self.sites:
+                self._note(site, None, "finished")
         except WainwrightError as error:
             raise failure(error, self.rows(), command=self.command) from error
         return self.rows()
@@ -145,7 +147,12 @@ class Publication:
         for asset in missing:
             if self._would(site, f"upload {asset.name} ({asset.size} bytes)"):
                 continue
-            remote.put(asset)
+            self._note(site, asset, "sent")
+            try:
+                remote.put(asset)
+            except WainwrightError:
+                self._note(site, asset, "failed")
+                raise
             self._set(site, asset, state)
             self._note(site, asset, "uploaded")
             self.say(f"{site.name}: uploaded {asset.name}")
@@ -222,6 +229,6 @@ class Publication:
     def _set(self, site: Site, asset: Asset, state: State) -> None:
         self.states[site.name, asset.name] = state
 
-    def _note(self, site: Site, asset: Asset, event: Event) -> None:
+    def _note(self, site: Site, asset: Asset | None, event: Event) -> None:
         if not self.dry_run:
             self.journal.record(site.name, event, asset)
