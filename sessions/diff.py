@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from packaging.version import InvalidVersion, Version
+
 from wainwright.comparing.diffing import compare
 from wainwright.comparing.diffrendering import render_text
 from wainwright.comparing.failing import Condition, judge, parse_conditions
@@ -14,10 +16,13 @@ from wainwright.declaration.release import NIGHTLY, Diff
 from wainwright.diffcli import document
 from wainwright.errors import Exit, WainwrightError
 from wainwright.formats.archive import ArchiveError
+from wainwright.formats.wheelfile import parse_wheel_name
+from wainwright.releasing.nightly import day_of
 from wainwright.releasing.pairing import Found, closest, newest
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.pipeline import Pipeline, say, tell, translated
 from wainwright.sessions.stage import merged
+from wainwright.sourcing.sources import identify
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +71,8 @@ def _pairs(pipeline: Pipeline, selection: Selection) -> Iterator[Pair]:
             f"it compares two wheels, and was given {len(words)}", where="options after --", hint="-- OLD [NEW]"
         )
     audited = tuple(_audited(pipeline, pipeline.jobs(selection)))
+    if len(words) < 2:
+        _hold_fresh(pipeline, audited)
     if not words:
         yield from _declared(pipeline, audited)
     elif len(words) == 2:
@@ -99,6 +106,27 @@ def _audited(pipeline: Pipeline, jobs: Iterable[Job]) -> Iterator[tuple[Job, Pat
         wheel = receipt.evidence(pipeline.wheelhouse / job.variant.name) if receipt else None
         if wheel is not None:
             yield job, wheel
+
+
+def _hold_fresh(pipeline: Pipeline, audited: Iterable[tuple[Job, Path]]) -> None:
+    """Raise WainwrightError for wheels of another version than the tag, or else the source, has by now.
+
+    Without a tag that is no nightly, whose version no source says.
+    """
+    is_tag = _is_tag(pipeline)
+    version = pipeline.version if is_tag else identify(pipeline.release.project.source)[1]
+    try:
+        wanted = Version(version or "").public
+    except InvalidVersion:  # none that is static: only a build tells it
+        return
+    found = {parse_wheel_name(wheel.name).public_version.partition("+")[0] for _, wheel in audited}
+    stale = sorted(each for each in found if each != wanted and (is_tag or day_of(each) is None))
+    if stale:
+        raise WainwrightError(
+            f"the audited wheels are of {', '.join(stale)}, and {version} is to be compared",
+            code=Exit.NOTHING_SELECTED,
+            hint="run the audit session first",
+        )
 
 
 def _conditions(job: Job) -> tuple[Condition, ...]:

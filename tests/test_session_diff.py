@@ -47,6 +47,9 @@ OLD = {"demo/mod.so": extension()}
 NEW = {"demo/mod.so": extension(needed=("libc.so.6", "libdep.so.1"))}
 
 
+PYPROJECT = '[project]\nname = "demo"\nversion = "1.1"\n'
+
+
 def name(variant: str, version: str = "1.0") -> str:
     return f"demo-{version}-cp310-cp310-{TAGS[variant][1]}.whl"
 
@@ -157,10 +160,22 @@ def test_a_gate_that_compares_nothing_is_not_passed(tmp_path: Path, capsys: pyte
 @pytest.mark.parametrize("word", ["v1.1", "nightly"])
 def test_a_tag_is_what_it_is_to_every_session(tmp_path: Path, capsys: pytest.CaptureFixture[str], word: str) -> None:
     wheel(tmp_path / "old" / name("full", "1.0"), OLD)
-    audited(tmp_path, "full", OLD)
-    (tmp_path / "pyproject.toml").write_text('[project]\nname = "demo"\nversion = "1.1"\n')
+    (tmp_path / "pyproject.toml").write_text(PYPROJECT)
+    version = pipeline(tmp_path, word).version or ""
+    audited(tmp_path, "full", OLD, version=version)
     run(pipeline(tmp_path, word), Selection())
-    assert f"{name('full')} -> {name('full', '1.1')}" in capsys.readouterr().out
+    run(pipeline(tmp_path), Selection())
+    assert capsys.readouterr().out.count(f"{name('full')} -> {name('full', version)}") == 2
+
+
+@pytest.mark.parametrize("words", [(), ("v1.1",), ("nightly",), ("old",)])
+def test_wheels_of_another_version_are_not_taken_for_this_one(tmp_path: Path, words: tuple[str, ...]) -> None:
+    old = wheel(tmp_path / "old" / name("full", "1.0"), OLD)
+    audited(tmp_path, "full", OLD, version="1.0")
+    (tmp_path / "pyproject.toml").write_text(PYPROJECT)
+    error = refused(pipeline(tmp_path, *(str(old.parent) if word == "old" else word for word in words)))
+    assert (error.code, error.hint) == (Exit.NOTHING_SELECTED, "run the audit session first")
+    assert error.what.startswith("the audited wheels are of 1.0, and 1.1")
 
 
 def test_two_wheels_are_compared_without_what_asks_hosts(tmp_path: Path) -> None:
