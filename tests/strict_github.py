@@ -72,6 +72,7 @@ class StrictGitHub(Loopback):
         self.digests = digests
         self.now = now
         self.push = True
+        self.most = 100  # items a page, whatever is asked for
         self.lock = threading.RLock()
         self.releases: dict[int, dict[str, Any]] = {}
         self.assets: dict[int, dict[str, Any]] = {}
@@ -356,7 +357,7 @@ class StrictGitHub(Loopback):
         return Answer(200, {"name": tag, "body": f"What changed in {tag}"})
 
     def _page(self, items: list[dict[str, Any]], call: Call) -> Answer:
-        size = min(int(call.seen.query.get("per_page", 30)), 100)
+        size = min(int(call.seen.query.get("per_page", 30)), self.most)
         number, last = int(call.seen.query.get("page", 1)), max(1, -(-len(items) // size))
         places = {"prev": number - 1, "next": number + 1, "last": last, "first": 1}
         url = f"{self.origin}{call.seen.path}?per_page={size}&page="

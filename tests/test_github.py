@@ -143,6 +143,17 @@ def test_what_will_not_pass_ends_at_once(server: StrictGitHub, github: GitHub, c
     assert max(clock.waits, default=0) <= 1
 
 
+@pytest.mark.parametrize("items", [4, 5, 6, 23])
+def test_short_pages_are_read_to_the_last(server: StrictGitHub, github: GitHub, items: int) -> None:
+    server.most = 5
+    tags = [f"v0.{number}" for number in range(items)]
+    first, *_ = [server.add_release(tag) for tag in tags]
+    for tag in tags:
+        server.add_asset(first, f"{tag}.txt", b"text")
+    assert sorted(page.tag for page in github.releases()) == sorted(tags)
+    assert sorted(held.name for held in github.assets(first)) == sorted(f"{tag}.txt" for tag in tags)
+
+
 def test_what_else_it_tells(server: StrictGitHub, github: GitHub) -> None:
     assert github.may_push() is True
     server.push = False

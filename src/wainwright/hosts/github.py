@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from wainwright.errors import Exit, WainwrightError
 from wainwright.hosts.asking import ACCESS, Asker
@@ -26,6 +26,7 @@ API: Final = "https://api.github.com"
 ENTERPRISE_TOKENS: Final = ("GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN")
 TOKENS: Final = (*ENTERPRISE_TOKENS, "GH_TOKEN", "GITHUB_TOKEN")
 PER_PAGE: Final = 100
+_LINK: Final = re.compile(r'<([^>]*)>[^,<]*?;\s*rel="?([^",;]*)"?')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,14 +217,30 @@ class GitHub:
         def read(data: Any) -> list[T]:
             return [of(one) for one in data]
 
-        number = 1
+        size, number = PER_PAGE, 1
         while True:
-            found = self._ask(what, operation, read, per_page=PER_PAGE, page=number, **fields)
+            found = self._ask(what, operation, read, per_page=size, page=number, **fields)
+            link = self._asker.link
             yield from found
+            following = _following(link, size, number)
             # No link at all on a full page may mean that a proxy has dropped it: then an empty page is the end.
-            if len(found) < PER_PAGE or ("rel=" in self._asker.link and 'rel="next"' not in self._asker.link):
+            if not found or (following is None and (len(found) < size or "rel=" in link)):
                 return
-            number += 1
+            size, number = following or (size, number + 1)
+
+
+def _following(link: str, size: int, number: int) -> tuple[int, int] | None:
+    """Read from a `Link` (RFC 8288) how large the next page is and which: a host may give fewer than was asked for.
+
+    Of its address the numbers alone are taken: the token goes where it is meant to go.
+    """
+    target = next((parts[0] for parts in _LINK.findall(link) if "next" in parts[1].split()), None)
+    if target is None:
+        return None
+    query = dict(parse_qsl(urlsplit(target).query))
+    wanted = {name: query.get(name, "") for name in ("per_page", "page")}
+    numbers = {name: int(text) for name, text in wanted.items() if text.isascii() and text.isdecimal()}
+    return numbers.get("per_page") or size, max(numbers.get("page", 0), number + 1)
 
 
 def of_environment(
