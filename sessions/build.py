@@ -33,7 +33,7 @@ from wainwright.sessions.graph import Selection
 from wainwright.sessions.inputs import Place as Made
 from wainwright.sessions.inputs import of_build
 from wainwright.sessions.pipeline import Pipeline, say
-from wainwright.sessions.stage import Outcome, Piece, carry_out
+from wainwright.sessions.stage import Outcome, Piece, carry_out, is_fresh
 from wainwright.sessions.standings import have_images, have_pythons
 from wainwright.sourcing.sources import Prepared
 from wainwright.values import Python
@@ -47,8 +47,11 @@ def run(pipeline: Pipeline, selection: Selection) -> None:
     jobs = pipeline.jobs(selection)
     with pipeline.swept():
         standings = have_images(pipeline, ((job.image, job.arch) for job in jobs))
-        have_pythons(pipeline, ((standings[job.image.name, job.arch], job.python) for job in jobs))
-        carry_out(pipeline, "build", [_piece(pipeline, job, standings[job.image.name, job.arch]) for job in jobs])
+        pieces = [_piece(pipeline, job, standings[job.image.name, job.arch]) for job in jobs]
+        have_pythons(
+            pipeline, [job for job, piece in zip(jobs, pieces, strict=True) if not is_fresh(pipeline, piece)], standings
+        )
+        carry_out(pipeline, "build", pieces)
 
 
 def _piece(pipeline: Pipeline, job: Job, standing: Standing) -> Piece:
@@ -161,6 +164,8 @@ def _run_build(
     place.put(built, out)
     env = _build_environment(place.environment(), job, version)
     whole = f"the whole log is {os.path.relpath(log)}"
+    if not job.variant.build.network:
+        whole = f"the build has no network (variants.{job.variant.name}.build.network = false); {whole}"
     limit = TimeLimit(seconds=job.image.time_limit)
     commands = [*(("before", text) for text in job.variant.build.before), ("command", job.variant.build.command)]
     for key, text in commands:

@@ -111,12 +111,17 @@ def merged(failures: Sequence[WainwrightError]) -> WainwrightError:
     )
 
 
+def is_fresh(pipeline: Pipeline, piece: Piece) -> bool:
+    """Whether a piece was done with the same inputs, and its result lies there whole."""
+    known = pipeline.receipts.read(piece.job, piece.stage, piece.key)
+    fresh = known is not None and known.proves(piece.digest, piece.folder) and known.source == piece.source
+    return fresh and piece.is_whole()
+
+
 def _do(pipeline: Pipeline, piece: Piece, progress: Progress) -> WainwrightError | None:
     receipts = pipeline.receipts
     with translated():
-        known = receipts.read(piece.job, piece.stage, piece.key)
-        fresh = known is not None and known.proves(piece.digest, piece.folder) and known.source == piece.source
-        if fresh and piece.is_whole():
+        if is_fresh(pipeline, piece):
             progress.end(piece.label, "unchanged")
             return None
         if pipeline.options.dry_run:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+from wainwright.declaration.planning import Job
 from wainwright.declaration.release import Image
 from wainwright.errors import WainwrightError
-from wainwright.running.entering import lacking_pythons
+from wainwright.running.entering import is_without_python, lacking_pythons
 from wainwright.running.having import PinError
 from wainwright.running.pins import read_lock
 from wainwright.running.standing import Standing, stand
@@ -49,18 +50,45 @@ def have_images(pipeline: Pipeline, wanted: Iterable[tuple[Image, str]]) -> Stan
     return standings
 
 
-def have_pythons(pipeline: Pipeline, wanted: Iterable[tuple[Standing, Python]]) -> None:
-    """Look for each Python where it is to be used; raises WainwrightError (ENGINE) that names all that are missing."""
-    pythons: dict[tuple[str, str], list[Python]] = {}
-    places: dict[tuple[str, str], Standing] = {}
-    for standing, python in wanted:
-        if standing.stands_in and standing.toolchain is None:  # not here, in a dry run
-            continue
-        key = (standing.image.name, standing.arch)
-        places[key] = standing
-        pythons.setdefault(key, []).append(python)
-    lacking = [
-        error for key, standing in places.items() for error in lacking_pythons(standing, pythons[key], pipeline.run)
-    ]
+def have_pythons(pipeline: Pipeline, jobs: Sequence[Job], standings: Standings) -> None:
+    """Look for each job's Python where it is built, and where it is proven as far as that image is here already.
+
+    `standings` are those of the images that build. Raises WainwrightError (ENGINE) that names all that are missing.
+    """
+    lacking: list[WainwrightError] = []
+    for (name, arch), pythons in _wanted((job.image, job) for job in jobs).items():
+        standing = standings[name, arch]
+        if not standing.stands_in or standing.toolchain is not None:  # else it is not here, in a dry run
+            lacking += lacking_pythons(standing, pythons, pipeline.run)
+    for (name, arch), pythons in _wanted((image, job) for job in jobs for image in job.smoke_images).items():
+        lacking += _lacking_to_prove(pipeline, pipeline.release.images[name], arch, pythons)
     if lacking:
         raise merged(list({str(error): error for error in lacking}.values()))
+
+
+def _wanted(pairs: Iterable[tuple[Image, Job]]) -> Mapping[tuple[str, str], Sequence[Python]]:
+    wanted: dict[tuple[str, str], list[Python]] = {}
+    for image, job in pairs:
+        wanted.setdefault((image.name, job.arch), []).append(job.python)
+    return wanted
+
+
+def _lacking_to_prove(
+    pipeline: Pipeline, image: Image, arch: str, pythons: Sequence[Python]
+) -> Iterable[WainwrightError]:
+    try:
+        standing = stand(image, arch=arch, lock=read_lock(pipeline.release.root), fetch=False, run=pipeline.run)
+    except WainwrightError:  # for smoke to have, or to say
+        return ()
+    lacking = () if standing.stands_in else lacking_pythons(standing, pythons, pipeline.run)
+    if lacking and is_without_python(standing, pipeline.run):
+        return ()  # its loader alone looks
+    return [
+        WainwrightError(
+            f"{error.what}, and a smoke image that has a Python must have each that wheels are made for",
+            code=error.code,
+            where=error.where,
+            hint=error.hint,
+        )
+        for error in lacking
+    ]

@@ -18,6 +18,7 @@ from wainwright.running.images import pull
 from wainwright.running.pushing import push, push_list
 
 pytestmark = pytest.mark.engine
+BOTH = (("build", "bullseye", "build"), ("newer", "bookworm", ""), ("bare", "bullseye", "bare"))
 
 
 @pytest.fixture(scope="module")
@@ -203,6 +204,24 @@ def test_the_doctor_gives_the_engines_own_words(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stderr
     assert f"no container of {ref} could be started; docker: Error response from daemon: Minimum memory" in done.stdout
     assert f"see what `docker run --rm {ref} true` says" in done.stdout
+
+
+def test_a_python_that_a_smoke_image_lacks_is_named_before_anything_is_built(tmp_path: Path) -> None:
+    images = {name: engine.debian(suite, kind).ref for name, suite, kind in BOTH}
+    tables = "".join(f'[images.{name}]\nref = "{ref}"\n' for name, ref in images.items())
+    demo = project(tmp_path / "demo", tables, build="build", smoke="newer", python="3.9")
+    demo.edit("2.17", "2.31")
+    done = demo.run("smoke")
+    assert done.returncode == 4, done.stderr
+    assert "images.newer: Python 3.9 is not in the image, and a smoke image that has a Python must have" in done.stderr
+    assert not list((demo.root / "wheelhouse").glob("receipts/*"))
+    # One without any Python has its loader look.
+    demo.edit('smoke = ["newer"]', 'smoke = ["bare"]')
+    assert demo.run("smoke").returncode == 0
+    # What is built already needs no container to see that it is.
+    demo.edit('smoke = ["bare"]', 'smoke = ["newer"]')
+    again = demo.run("build")
+    assert (again.returncode, "unchanged" in again.stderr) == (0, True)
 
 
 def doctored(

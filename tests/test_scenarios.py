@@ -291,6 +291,11 @@ def test_cuda_stays_outside_through_a_folder_link_and_must_not_be_inside(tmp_pat
         ({"time-limit": "3 s", "command": "sleep 600"}, 5, ["stopped after 3 s"]),
         ({"command": "cat /dev/zero >/dev/full"}, 5, ["No space left on device"]),
         ({"command": "exec /no/such/program"}, 5, ["the build failed"]),
+        (
+            {"command": "false", "network": "false"},
+            5,
+            ["the build has no network (variants.full.build.network = false)"],
+        ),
         ({"python": "3.8"}, 4, ["Python 3.8 is not in the image", "the image has Python 3.9"]),
     ],
 )
@@ -302,6 +307,8 @@ def test_what_can_go_wrong_in_a_container(change: dict[str, str], code: int, wor
     for key in ("memory", "time-limit"):
         if key in change:
             text = text.replace(ref, f'{ref}{key} = "{change[key]}"\n')
+    if "network" in change:
+        text = text.replace("command = ", f"network = {change['network']}\ncommand = ")
     if "command" in change:
         text = text.replace('command = "{python} make.py {out}"', f'command = "{change["command"]}"')
     project = Project(tmp_path / "demo", release=text)
