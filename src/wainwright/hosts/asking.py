@@ -94,7 +94,7 @@ class Asker:
                     self._last_write = self.patience.now()
             wait = None if answer is None else self._judge(what, answer, reason, attempt)
             if wait is None and write:
-                raise Unsure(reason)
+                raise Unsure(reason, where=self.repository)
             if attempt + 1 < self.patience.attempts:
                 self._wait(self.patience.backoff(attempt) if wait is None else wait, what=what)
         raise exhausted(what, self.repository, reason)
@@ -111,7 +111,7 @@ class Asker:
         self.link = answer.headers.get("link", "")
         try:
             return read(answer.json() if answer.content else None)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise _OutOfShapeError(f"HTTP {answer.status_code} with an answer in no known shape") from error
 
     def download(self, url: str, sink: Sink, *, described: Callable[[Any], bool] | None) -> bool:
@@ -122,7 +122,7 @@ class Asker:
         headers = {**self.transport.base_headers, "Accept": "application/octet-stream", "Accept-Encoding": "identity"}
         # A redirect leads to a storage host: httpx2 takes the token along within one origin only.
         with self._client.stream("GET", url, headers=headers, follow_redirects=True) as answer:
-            if answer.is_error:
+            if not answer.is_success:
                 answer.read()
             answer.raise_for_status()
             if described is not None and "json" in answer.headers.get("content-type", ""):
@@ -172,9 +172,10 @@ class Asker:
     def _refusal(self, what: str, answer: Any, reason: str) -> Exception:
         status = answer.status_code
         if status == 404:
-            return Gone(f"could not {what}: {reason}")
+            return Gone(f"could not {what}: {reason}", where=self.repository)
         if status == 422:
-            return Unprocessable(reason, frozenset(map(self.quiet, _codes(answer))))
+            codes = frozenset(map(self.quiet, _codes(answer)))
+            return Unprocessable(f"could not {what}: {reason}", codes, where=self.repository)
         if status in {401, 403}:
             return WainwrightError(
                 f"could not {what}: the token is not accepted ({reason})"
@@ -230,7 +231,7 @@ def _failures() -> tuple[type[Exception], ...]:
     import httpx2
     from fasttransport.errors import APIError  # type: ignore[import-untyped]
 
-    return (APIError, httpx2.HTTPError, _OutOfShapeError)
+    return (APIError, httpx2.HTTPError, httpx2.InvalidURL, _OutOfShapeError)
 
 
 def _reason(error: Exception, answer: Any) -> str:
@@ -239,7 +240,7 @@ def _reason(error: Exception, answer: Any) -> str:
     try:
         body = answer.json()
         parts = [body["message"], *(_told(one) for one in body.get("errors") or ())]
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return f"HTTP {answer.status_code}"
     return f"HTTP {answer.status_code}: " + "; ".join(map(str, parts))
 
@@ -253,5 +254,5 @@ def _told(error: Any) -> str:
 def _codes(answer: Any) -> frozenset[str]:
     try:
         return frozenset(str(one["code"]) for one in answer.json().get("errors") or () if isinstance(one, Mapping))
-    except (ValueError, KeyError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return frozenset()

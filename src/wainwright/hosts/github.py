@@ -26,6 +26,7 @@ API: Final = "https://api.github.com"
 ENTERPRISE_TOKENS: Final = ("GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN")
 TOKENS: Final = (*ENTERPRISE_TOKENS, "GH_TOKEN", "GITHUB_TOKEN")
 PER_PAGE: Final = 100
+NESTED: Final = 10  # tags of tags that are followed
 _LINK: Final = re.compile(r'<([^>]*)>[^,<]*?;\s*rel="?([^",;]*)"?')
 
 
@@ -47,14 +48,14 @@ class Page:
     def of(cls, data: Mapping[str, Any]) -> Page:
         return cls(
             id=int(data["id"]),
-            tag=data["tag_name"],
-            name=data.get("name") or "",
-            body=data.get("body") or "",
+            tag=_text(data["tag_name"]),
+            name=_text(data.get("name")),
+            body=_text(data.get("body")),
             draft=bool(data["draft"]),
             prerelease=bool(data.get("prerelease")),
             immutable=bool(data.get("immutable")),
-            url=data.get("html_url") or "",
-            upload_url=data["upload_url"].partition("{")[0],
+            url=_text(data.get("html_url")),
+            upload_url=_text(data["upload_url"]).partition("{")[0],
         )
 
 
@@ -72,15 +73,15 @@ class Held:
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Held:
-        kind, _, digest = (data.get("digest") or "").partition(":")
+        kind, _, digest = _text(data.get("digest")).partition(":")
         return cls(
             id=int(data["id"]),
-            name=data["name"],
+            name=_text(data["name"]),
             size=int(data["size"]),
             sha256=digest.lower() if kind == "sha256" and digest else None,
             uploaded=data["state"] == "uploaded",
-            url=data["url"],
-            content_type=data.get("content_type") or "",
+            url=_text(data["url"]),
+            content_type=_text(data.get("content_type")),
         )
 
 
@@ -162,17 +163,19 @@ class GitHub:
         if previous:
             fields["previous_tag_name"] = previous
         call = self._repos.generate_release_notes
-        return self._ask("have notes written", call, lambda data: str(data["body"]), **fields)
+        return self._ask("have notes written", call, lambda data: _text(data["body"]), **fields)
 
     def commit_of(self, tag: str) -> str | None:
         """Give the commit to which a tag of the remote repository points, through annotated tags; None without it."""
 
         def read(data: Mapping[str, Any]) -> tuple[str, str]:
-            return data["object"]["type"], data["object"]["sha"]
+            return _text(data["object"]["type"]), _text(data["object"]["sha"])
 
         try:
             kind, sha = self._ask("read the tag", self._git.get_ref, read, ref=f"tags/{tag}")
-            while kind == "tag":
+            for _ in range(NESTED):
+                if kind != "tag":
+                    break
                 kind, sha = self._ask("read the tag", self._git.get_tag, read, tag_sha=sha)
         except Gone:
             return None
@@ -281,6 +284,13 @@ def kept_name(name: str) -> str:
 
 def _nothing(_: Any) -> None:
     return
+
+
+def _text(value: Any) -> str:
+    """Give a field that holds text or nothing; raises TypeError for what is in no known shape."""
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value or ""
 
 
 def _check(repository: str, token: str, api_url: str) -> None:

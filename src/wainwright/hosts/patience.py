@@ -13,19 +13,29 @@ from wainwright.errors import Exit, WainwrightError
 TRANSIENT = frozenset({408, 409, 500, 502, 503, 504})
 
 
-class Unsure(Exception):  # noqa: N818  it is no error: the write may well have been done
+# Each of these three is answered where it is expected, and elsewhere leaves as any other error.
+
+
+class Unsure(WainwrightError):  # noqa: N818  the write may well have been done
     """A write was sent and its outcome is unknown. Look before sending it again."""
 
+    def __init__(self, what: str, *, where: str = "") -> None:
+        hint = "run the same command again: it looks before it writes"
+        super().__init__(what, code=Exit.RETRIES_EXHAUSTED, where=where, hint=hint)
 
-class Gone(Exception):  # noqa: N818  what it says is all there is to it
+
+class Gone(WainwrightError):  # noqa: N818  what it says is all there is to it
     """What was asked for is not there, or not for this token."""
 
+    def __init__(self, what: str, *, where: str = "") -> None:
+        super().__init__(what, code=Exit.REFUSED, where=where, hint="it is not there, or not for this token")
 
-class Unprocessable(Exception):  # noqa: N818  HTTP's own word for 422
+
+class Unprocessable(WainwrightError):  # noqa: N818  HTTP's own word for 422
     """The host understood, and refuses; `codes` are its machine-readable reasons."""
 
-    def __init__(self, message: str, codes: frozenset[str] = frozenset()) -> None:
-        super().__init__(message)
+    def __init__(self, what: str, codes: frozenset[str] = frozenset(), *, where: str = "") -> None:
+        super().__init__(what, code=Exit.REFUSED, where=where)
         self.codes = codes
 
 
@@ -104,17 +114,17 @@ def limit_wait(status: int, headers: Mapping[str, str], message: str, *, attempt
 
 def until_reset(headers: Mapping[str, str], *, now: float) -> float | None:
     """Give the seconds until `x-ratelimit-reset`, by the host's own clock where it sends one."""
-    try:
-        reset = float(headers["x-ratelimit-reset"])
-    except (KeyError, ValueError):
+    text = headers.get("x-ratelimit-reset", "").strip()
+    if not (text.isascii() and text.isdecimal()):
         return None
+    reset = float(text)
     return max(0.0, reset - _date(headers.get("date", ""), otherwise=now)) + 1.0
 
 
 def retry_after(headers: Mapping[str, str], *, now: float) -> float | None:
     """Give the seconds that an answer asks to wait. RFC 9110, Retry-After: delay seconds, or an HTTP date."""
-    text = headers.get("retry-after", "")
-    if text.strip().isdigit():
+    text = headers.get("retry-after", "").strip()
+    if text.isascii() and text.isdecimal():
         return float(text)
     moment = _date(text, otherwise=-1.0)
     return None if moment < 0 else max(0.0, moment - now)
@@ -123,5 +133,5 @@ def retry_after(headers: Mapping[str, str], *, now: float) -> float | None:
 def _date(text: str, *, otherwise: float) -> float:
     try:
         return parsedate_to_datetime(text).timestamp()
-    except (TypeError, ValueError):
+    except (ArithmeticError, LookupError, TypeError, ValueError):  # of what is no date, each in its own way
         return otherwise

@@ -228,9 +228,9 @@ class ReleasePage:
         try:
             yield
         except (Unsure, Gone) as error:
-            self._reason, self._view.looked = str(error), False
+            self._reason, self._view.looked = error.what, False
         except Unprocessable as error:
             # Both say that another run, or an earlier attempt of this one, has got there already.
-            if "already_exists" not in error.codes and "immutable" not in str(error):
-                raise self._view.error(str(error), Exit.REFUSED) from None
-            self._reason, self._view.looked = str(error), False
+            if "already_exists" not in error.codes and "immutable" not in error.what:
+                raise self._view.error(error.what, Exit.REFUSED) from None
+            self._reason, self._view.looked = error.what, False

@@ -208,7 +208,7 @@ def _still_there(github: GitHub) -> Iterator[None]:
         yield
     except (Gone, Unprocessable) as error:
         raise WainwrightError(
-            str(error),
+            error.what,
             code=Exit.RETRIES_EXHAUSTED,
             where=github.repository,
             hint="it was listed a moment ago: run the same command again",
