@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from wainwright.releasing.manifest import Manifest
+from wainwright.releasing.sealing import demand_unseen
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.pipeline import Pipeline, say, tell, translated
 from wainwright.sessions.releasing import Subject, check_choice, fly, known_seal, opened, tell_left_out
+from wainwright.sessions.resealing import public
 
 
 def run(pipeline: Pipeline, _: Selection) -> None:
@@ -15,6 +17,8 @@ def run(pipeline: Pipeline, _: Selection) -> None:
     with translated():
         subject = Subject.of(pipeline)
         manifest: Manifest | None = known_seal(pipeline, subject)
+        if pipeline.options.reseal and manifest is not None:
+            demand_unseen(manifest, public(pipeline, subject, manifest))
         with opened(pipeline, subject) as hosts:
             fly(pipeline, subject, hosts, files=manifest.files if manifest else (), manifest=manifest)
             places = ", ".join(hosts.declared)

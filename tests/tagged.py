@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+import pytest
 
 import releases
 import servers
@@ -50,6 +53,15 @@ class Tagged:
     @property
     def writes(self) -> int:
         return self.index.uploads + sum(self.github.count(method, ".*") for method in ("POST", "PATCH", "DELETE"))
+
+    def speak(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Have `environ` be this process's own, without a word of other servers."""
+        for name in list(os.environ):
+            if name.startswith(("TWINE_", "GITHUB_", "GH_")):
+                monkeypatch.delenv(name)
+        for name, value in self.environ.items():
+            if name not in {"PATH", "PYTHONWARNINGS"}:
+                monkeypatch.setenv(name, value)
 
     def pipeline(self, *words: str, **options: object) -> Pipeline:
         """Give the pipeline as a session gets it, for `v1.0` unless told otherwise; nobody waits in it."""

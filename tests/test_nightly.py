@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date
@@ -81,12 +80,7 @@ def test_a_process_has_one_day() -> None:
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tagged]:
     with tagged(tmp_path, password=PASSWORD, toml=TOML, nightly=VERSION) as made:
-        for name in list(os.environ):
-            if name.startswith(("TWINE_", "GITHUB_", "GH_")):
-                monkeypatch.delenv(name)
-        for name, value in made.environ.items():
-            if name not in {"PATH", "PYTHONWARNINGS"}:
-                monkeypatch.setenv(name, value)
+        made.speak(monkeypatch)
         yield made
 
 

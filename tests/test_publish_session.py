@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -29,12 +28,7 @@ PASSWORD = "correct-horse-7391"  # noqa: S105
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tagged]:
     toml = releases.TOML.replace('repository = "owner/demo"', 'repository = "owner/demo"\nindex = true')
     with tagged(tmp_path, password=PASSWORD, toml=toml) as made:
-        for name in list(os.environ):
-            if name.startswith(("TWINE_", "GITHUB_", "GH_")):
-                monkeypatch.delenv(name)
-        for name, value in made.environ.items():
-            if name not in {"PATH", "PYTHONWARNINGS"}:
-                monkeypatch.setenv(name, value)
+        made.speak(monkeypatch)
         yield made
 
 

@@ -27,15 +27,21 @@ def seal(
         if not dry_run:
             manifest.write(known, sealing.wheelhouse)  # one of its two copies may be lost
         return known
-    if known is not None and (seen := tuple(public(known))):
+    if known is not None:
+        demand_unseen(known, public(known))
+    return _sealed(sealing, dry_run=dry_run)
+
+
+def demand_unseen(known: Manifest, seen: Sequence[str]) -> None:
+    """Raise WainwrightError (REFUSED) when anything of a seal is public, or may be: that is never sealed anew."""
+    if seen:
         raise WainwrightError(
-            f"{sealing.tag} is public, or may be, and what is public is never sealed anew",
+            f"{known.tag} is public, or may be, and what is public is never sealed anew",
             code=Exit.REFUSED,
             where="--reseal",
-            details=seen,
+            details=tuple(seen),
             hint="release another version",
         )
-    return _sealed(sealing, dry_run=dry_run)
 
 
 def _sealed(sealing: Sealing, *, dry_run: bool) -> Manifest:
