@@ -59,6 +59,33 @@ def test_a_whole_release(world: Tagged, capsys: pytest.CaptureFixture[str]) -> N
     assert "reduced" in (world.trial.wheelhouse / "report.md").read_text()
 
 
+def reported(world: Tagged, *words: str) -> str:
+    work = replace(pipeline(world), options=Options(words=words))
+    report.run(work, Selection())
+    return (world.trial.wheelhouse / "report.md").read_text()
+
+
+def test_the_report_without_a_tag_is_of_the_wheels_at_hand(world: Tagged) -> None:
+    assert "Nothing is sealed yet." in reported(world)
+    go(world)
+    assert reported(world) == reported(world, "v1.0")
+    assert "internal: public, " in reported(world)
+    wheels = [world.trial.wheel(variant) for variant in ("full", "reduced")]
+    for wheel in wheels:
+        releases.make_wheel(wheel, says="of the next release")
+    world.prove()
+    assert "Nothing is sealed yet." in reported(world)
+    assert "internal: public, " in reported(world, "v1.0")
+
+
+def test_the_report_of_what_was_let_go_says_so(world: Tagged) -> None:
+    go(world)
+    shutil.rmtree(world.trial.wheelhouse / "sealed")
+    with pytest.raises(WainwrightError) as caught:
+        reported(world, "v1.0")
+    assert "its receipts were let go" in caught.value.what
+
+
 def test_again_writes_nothing(world: Tagged) -> None:
     go(world)
     writes = world.writes

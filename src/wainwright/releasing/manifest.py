@@ -167,6 +167,12 @@ def read(wheelhouse: Path, tag: str) -> Manifest | None:
     return found[0] if found else None
 
 
+def latest(wheelhouse: Path) -> Manifest | None:
+    """Read what was sealed or published last here, of whichever tag; raises WainwrightError as `read` does."""
+    path = wheelhouse / MANIFEST
+    return read(wheelhouse, parse(path.read_bytes(), where=str(path)).tag) if path.exists() else None
+
+
 def _between(one: Manifest, other: Manifest) -> Iterator[str]:
     """Name what two manifests of a tag have not alike."""
     for each in fields(Manifest):
