@@ -203,4 +203,4 @@ def _spoilt(body: bytes, how: str) -> bytes:
 
 
 def _told(body: object) -> bytes:
-    return b"" if body is None else json.dumps(body).encode()
+    return body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()

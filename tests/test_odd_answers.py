@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from misbehaving import Fault, Seen
-from strict_github import COMMIT, OWNER, REPO, TOKEN, Clock, StrictGitHub
+from strict_github import COMMIT, OWNER, REPO, TOKEN, Clock, StrictGitHub, sealed
+from strict_index import StrictIndex
+from wainwright.declaration.release import Destination
 from wainwright.errors import Exit, WainwrightError
+from wainwright.hosts.destinations import Asset
 from wainwright.hosts.github import GitHub
+from wainwright.hosts.index import Index, connect
 from wainwright.hosts.patience import Patience, limit_wait, retry_after
+from wainwright.run import run
 
 NESTED = b"[" * 100_000
 ODD: list[Any] = [b"<html>", b"", b"\xff\xfe", NESTED, [], {}, [[]], [None], 5, "text", {"message": 5, "errors": 5}]
@@ -97,6 +104,78 @@ def test_any_field_may_hold_anything(server: StrictGitHub, github: GitHub, value
 def listed(seen: Seen, body: dict[str, Any]) -> Any:
     """Give one where one is asked for, and a list where those are listed."""
     return [body] if seen.method == "GET" and seen.path.rpartition("/")[2] in {"releases", "assets"} else body
+
+
+def wanted(folder: Path) -> Asset:
+    (asset,) = sealed(folder, {"demo-1.0-py3-none-any.whl": b"wheel"})
+    return asset
+
+
+PASSWORD, DASHED = "a password", "pass\u2014word"
+JSON = "application/vnd.pypi.simple.v1+json"
+FILE: dict[str, Any] = {"filename": "demo-0.9.tar.gz", "url": "/files/demo-0.9.tar.gz", "hashes": {}, "size": 3}
+
+
+def pages() -> Iterator[tuple[str, bytes]]:
+    """Give pages of a project that are odd in one way each."""
+    hrefs = ("http://[oops/x.whl", "http://h:99999999/x.whl", "http://h:x/x.whl", "//[", "http://h\u2100/x.whl")
+    for href in hrefs:
+        yield "text/html", f'<a href="{href}">x</a>'.encode()
+        yield "text/html", f'<base href="{href}"><a href="y.whl">x</a>'.encode()
+        yield JSON, page([FILE | {"url": href}])
+    yield "text/html", b"<![foo["
+    yield "text/html; charset=klingon", b"\xff\xfe\x00"
+    yield from ((JSON, body) for body in (NESTED, b"\xff", b"5", b"null", b"", b'{"meta": 5}', page(None), page([5])))
+    for key in FILE:
+        yield from ((JSON, page([FILE | {key: value}])) for value in (None, 5, "12", [], {"sha256": 5}, -1, True))
+
+
+def page(files: object) -> bytes:
+    return json.dumps({"meta": {"api-version": "1.1"}, "name": "demo", "files": files}).encode()
+
+
+def test_every_page_of_an_index_is_understood_or_one_error(tmp_path: Path) -> None:
+    asset = wanted(tmp_path)
+    with StrictIndex(password=PASSWORD) as server:
+        index = connected(server, tmp_path)
+        for kind, body in pages():
+            fault = Fault(status=200, headers={"Content-Type": kind}, body=body)
+            server.plan = lambda _, fault=fault: fault  # type: ignore[misc]
+            error = error_of(lambda: (index.listing(), index.holds(asset)))
+            assert error is None or (error.code, error.where) == (Exit.REFUSED, "publish.internal"), body
+            listed = error_of(index.listing) or index.listing()
+            assert isinstance(listed, WainwrightError) or all(
+                isinstance(name, str) and isinstance(remote.size, int | None) for name, remote in listed.items()
+            )
+
+
+@pytest.mark.parametrize("status", [200, 304, 302, 404, 418, 429, 500])
+@pytest.mark.parametrize("place", ["http://[", "http://h:99999/", "ftp://h/", "//", "\x01"])
+def test_a_redirect_may_lead_anywhere(tmp_path: Path, status: int, place: str) -> None:
+    with StrictIndex(password=PASSWORD) as server:
+        index = connected(server, tmp_path)
+        server.plan = lambda _: Fault(status=status, headers={"Location": place, "Retry-After": "²"})
+        for act in (index.listing, index.pages.probe):
+            error = error_of(act)
+            assert error is None or error.code in DOCUMENTED
+
+
+def connected(server: StrictIndex, folder: Path, password: str = PASSWORD) -> Index:
+    environ = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "TWINE_USERNAME": "me", "TWINE_PASSWORD": password}
+    declared = Destination(name="internal", kind="index", url=server.upload, simple=f"{server.origin}/simple/")
+    log = folder / "log"
+    return connect(declared, project="demo", run=run, log=log, environ=environ, pause=lambda _: None)
+
+
+def test_a_password_that_no_header_can_hold(tmp_path: Path) -> None:
+    with StrictIndex(password=PASSWORD) as server:
+        index = connected(server, tmp_path, password=DASHED)
+        for act in (index.listing, index.pages.probe):
+            error = error_of(act)
+            assert error is not None
+            assert error.code is Exit.NOT_AUTHORISED
+            assert "cannot be sent; it is from TWINE_PASSWORD" in error.what
+            assert "pass" not in error.what.replace("password", "")
 
 
 def test_tags_that_lead_in_a_circle_lead_nowhere(server: StrictGitHub, github: GitHub) -> None:

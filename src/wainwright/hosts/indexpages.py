@@ -22,6 +22,7 @@ TRIES: Final = 5
 LONGEST: Final = 120.0  # seconds that an index may ask to wait
 TIMEOUT: Final = (30.0, 120.0)  # seconds to connect, and between two bytes
 BUSY: Final = frozenset({408, 425, 429})  # answers that mean: later
+FAILURES: Final = (requests.RequestException, ValueError)  # ValueError: a redirect leads to what is no address
 
 
 def wait(attempt: int) -> float:
@@ -83,7 +84,7 @@ class Pages:
                 self.pause(wait(attempt))
             try:
                 return self._download(file, Sink(into))
-            except requests.RequestException as error:
+            except FAILURES as error:
                 failure = self._unanswered(file.url, error)
         raise failure
 
@@ -104,7 +105,7 @@ class Pages:
             with self._session(self.account.url) as session:
                 form = {":action": (None, "verify"), "protocol_version": (None, "1")}
                 answer = session.post(self.account.url, files=form, timeout=TIMEOUT, allow_redirects=False)
-        except requests.RequestException as error:
+        except FAILURES as error:
             return self._unanswered(self.account.url, error)
         refused = answer.status_code in {401, 403}
         return self.unauthorised(answer.status_code, self.account.url) if refused else None
@@ -145,11 +146,20 @@ class Pages:
             account = self.account
             if account.username and account.password is not None and origin(url) == origin(account.url):
                 session.auth = (account.username, account.password)
+                self._demand_sendable(account.username, account.password)
             if account.ca_cert:
                 session.verify = account.ca_cert
             if account.client_cert:
                 session.cert = account.client_cert
             yield session
+
+    def _demand_sendable(self, *texts: str) -> None:
+        """Find what no header can hold, which is twine's limit too."""
+        try:
+            "".join(texts).encode("latin-1")
+        except UnicodeEncodeError:
+            what = f"user name or password holds a character that cannot be sent; it is from {self.account.source}"
+            raise self.error(what, Exit.NOT_AUTHORISED) from None
 
     @contextmanager
     def _get(self, url: str, *, whole: bool = False) -> Iterator[requests.Response | None]:
@@ -178,7 +188,7 @@ class Pages:
                 self.pause(max(wait(attempt), asked))
             try:
                 answer = session.get(url, headers=headers, timeout=TIMEOUT, stream=not whole)
-            except requests.RequestException as error:
+            except FAILURES as error:
                 failure = self._unanswered(url, error)
                 continue
             if answer.status_code < 500 and answer.status_code not in BUSY:

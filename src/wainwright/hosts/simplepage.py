@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html.parser import HTMLParser
@@ -11,6 +12,7 @@ from urllib.parse import parse_qs, unquote, urljoin, urlsplit, urlunsplit
 
 from wainwright.masking import without_userinfo
 
+_SHA256: Final = re.compile("[0-9A-Fa-f]{64}")
 JSON: Final = "application/vnd.pypi.simple.v1+json"
 # PEP 691: clients say in Accept which versions they read, the better ones with more weight.
 ACCEPT: Final = f"{JSON}, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01"
@@ -52,23 +54,26 @@ def _parse_json(body: bytes, url: str) -> Mapping[str, Listed]:
             raise PageError(f"its version is {data['meta']['api-version']}, not 1")
         files = [
             Listed(
-                name=each["filename"],
-                url=urljoin(url, each["url"]),
+                name=_text(each["filename"]),
+                url=_address(url, _text(each["url"])),
                 sha256=_digest(each.get("hashes", {}).get("sha256")),
-                size=each.get("size"),
+                size=_size(each.get("size")),
                 yanked=each.get("yanked") not in {None, False},
             )
             for each in data["files"]
         ]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise PageError(f"its JSON is not that of PEP 691 ({type(error).__name__}: {error})") from error
     return {file.name: file for file in files}
 
 
 def _parse_html(text: str, url: str) -> Mapping[str, Listed]:
     anchors = _Anchors(url)
-    anchors.feed(text)
-    anchors.close()
+    try:
+        anchors.feed(text)
+        anchors.close()
+    except AssertionError as error:  # the standard library's word for a declaration that is none
+        raise PageError("it is not HTML") from error
     return {file.name: file for file in anchors.found}
 
 
@@ -86,10 +91,9 @@ class _Anchors(HTMLParser):
         if href is None:
             return
         if tag == "base":
-            self.base = urljoin(self.base, href)
+            self.base = _address(self.base, href)
         elif tag == "a":
-            address = urljoin(self.base, href.strip())
-            parts = urlsplit(address)
+            parts = urlsplit(_address(self.base, href.strip()))
             # PEP 503: the URL "SHOULD include a hash in the form of a URL fragment": #<hashname>=<hashvalue>
             digests = parse_qs(parts.fragment).get("sha256", [])
             name = unquote(parts.path.rpartition("/")[2])
@@ -99,8 +103,27 @@ class _Anchors(HTMLParser):
                 self.found.append(Listed(name=name, url=plain, sha256=sha256, yanked="data-yanked" in given))
 
 
-def _digest(text: str | None) -> str | None:
-    return text.lower() if text and len(text) == 64 else None
+def _address(base: str, href: str) -> str:
+    try:
+        address = urljoin(base, href)
+        _ = urlsplit(address).port  # only whoever asks for it learns that it is none
+    except ValueError as error:
+        raise PageError(f"one of its links is no address: {href!r}") from error
+    return address
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _size(value: object) -> int | None:
+    return value if type(value) is int and value >= 0 else None
+
+
+def _digest(text: object) -> str | None:
+    return text.lower() if isinstance(text, str) and _SHA256.fullmatch(text) else None
 
 
 def roots(upload: str) -> tuple[str, ...]:
