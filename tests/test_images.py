@@ -110,6 +110,9 @@ def test_a_dockerfile_is_built_once_and_again_when_it_changes(recipe: Path, tmp_
     second = have(engine.engine(), image, arch=ARCH, lock=lock(tmp_path))
     assert second.id != first.id
     assert second.env["ADDED"] == "1"
+    (recipe.parent / "note").write_text("two\n")
+    assert is_stale(image, second)
+    assert have(engine.engine(), image, arch=ARCH, lock=lock(tmp_path)).id != second.id
 
 
 @pytest.mark.engine
@@ -162,7 +165,7 @@ def test_an_edited_dockerfile_is_told_where_its_image_is_pinned(recipe: Path, tm
     image = Image(name="edited", ref="wainwright/test:edited", dockerfile=recipe)
     pins = lock(tmp_path, edited=pin_of(build(engine.engine(), image, arch=ARCH)))
     recipe.write_text(recipe.read_text() + f"ENV ADDED={tmp_path.name}\n")
-    with pytest.raises(PinError, match=r"demo\.Dockerfile has changed since release\.lock pinned its image") as caught:
+    with pytest.raises(PinError, match=r"demo\.Dockerfile, or what it copies, has changed since") as caught:
         have(engine.engine(), image, arch=ARCH, lock=pins)
     assert caught.value.hint == "`images -- edited --update` builds and pins it anew"
 

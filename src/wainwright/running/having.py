@@ -96,7 +96,7 @@ def pin_of(found: Found) -> Pin:
 
 
 def is_stale(image: Image, found: Found) -> bool:
-    """Whether it was built from another state of its Dockerfile than the one that is there now."""
+    """Whether it was built from another state of its Dockerfile, or of what that copies, than is there now."""
     if image.dockerfile is None or found.recipe is None or not image.dockerfile.is_file():
         return False
     return found.recipe != recipe_of(image.dockerfile)
@@ -114,7 +114,7 @@ def _held(image: Image, found: Found, pin: Pin | None) -> Found:
         raise _pinned_otherwise(image, pin, f"{found.ref} is now {found.digest}")
     if is_stale(image, found):
         raise PinError(
-            f"{image.dockerfile} has changed since release.lock pinned its image",
+            f"{image.dockerfile}, or what it copies, has changed since release.lock pinned its image",
             code=Exit.ENGINE,
             where=f"images.{image.name}",
             hint=f"`images -- {image.name} --update{' --push' if pin.digest else ''}` builds and pins it anew",
