@@ -51,6 +51,10 @@ class Task:
 
             say(f"{self.name}: {pipeline.tag} is sealed: its wheels stay as they are")
             return
+        if self.stage == "build" and pipeline.options.reseal:  # before what would only be refused in the end
+            from wainwright.sessions.resealing import demand_resealable
+
+            demand_resealable(pipeline)
         work: Callable[[Pipeline, Selection], None] = import_module(f"wainwright.sessions.{self.stage}").run
         work(pipeline, self.selection)
 

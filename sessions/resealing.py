@@ -12,7 +12,8 @@ from wainwright.hosts.sites import Hosts
 from wainwright.hosts.wanted import Wanted
 from wainwright.releasing.journal import JOURNAL, Journal
 from wainwright.releasing.kept import home
-from wainwright.releasing.manifest import Manifest
+from wainwright.releasing.manifest import Manifest, read
+from wainwright.releasing.sealing import demand_unseen
 from wainwright.sessions.pipeline import Pipeline
 from wainwright.sessions.releasing import Subject, every
 
@@ -40,6 +41,13 @@ def public(pipeline: Pipeline, subject: Subject, known: Manifest) -> tuple[str, 
             hint="what may be public is never sealed anew: have each of them answer, then give the same command again",
         )
     return tuple(seen)
+
+
+def demand_resealable(pipeline: Pipeline) -> None:
+    """Raise WainwrightError when the tag has a seal, and not all of it is known to be unseen."""
+    known = read(pipeline.wheelhouse, pipeline.tag) if pipeline.tag else None
+    if known is not None:
+        demand_unseen(known, public(pipeline, Subject.of(pipeline), known))
 
 
 def _at(hosts: Hosts, name: str, known: Manifest, journal: Journal) -> Iterator[str]:

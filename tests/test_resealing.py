@@ -17,7 +17,7 @@ from wainwright.errors import Exit, WainwrightError
 from wainwright.releasing import kept, manifest
 from wainwright.releasing.journal import JOURNAL, Journal
 from wainwright.sessions import preflight, publish
-from wainwright.sessions.graph import Selection
+from wainwright.sessions.graph import Selection, expand
 from wainwright.sessions.releasing import Subject
 from wainwright.sessions.resealing import public
 
@@ -56,6 +56,13 @@ def test_the_index_is_asked_whatever_is_chosen(world: Tagged, choice: Mapping[st
     assert not world.github.public
     with pytest.raises(WainwrightError, match=r"v1\.0 is public, or may be"):
         preflight.run(world.pipeline(reseal=True, **choice), Selection())
+
+
+def test_nothing_is_built_anew_for_what_is_refused_then(world: Tagged) -> None:
+    go(world, only="internal")
+    build = next(task for task in expand(world.trial.release) if task.name == "build")
+    with pytest.raises(WainwrightError, match=r"v1\.0 is public, or may be"):
+        build.run(world.pipeline(reseal=True))
 
 
 @pytest.mark.parametrize("choice", [{"only": "internal"}, {"skip": ("page",)}])
