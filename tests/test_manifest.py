@@ -54,7 +54,7 @@ def test_a_seal_fixes_every_file_with_its_evidence(trial: Trial) -> None:
     assert full.requires_python == ">=3.10"
     assert made.commit == "c" * 40
     assert made.images == {name: f"sha256:{name}" for name in ("centos7", "debian10", "old")} | {"zig": "zig 0.13"}
-    assert made.tools == {"auditwheel": "6.8.2"}
+    assert made.tools == {"auditwheel": "6.8.2", "zig": "0.13"}
     assert manifest.read(trial.wheelhouse, "v1.0") == made
 
 

@@ -237,3 +237,10 @@ def images(sealing: Sealing) -> dict[str, str]:
         for receipt in filter(None, (sealing.receipts.read(job.id, stage, image) for stage, image in keys)):
             found[receipt.image] = str(receipt.facts.get("image") or receipt.facts.get("toolchain") or receipt.engine)
     return dict(sorted(found.items()))
+
+
+def toolchains(sealing: Sealing) -> dict[str, str]:
+    """Give the version of each toolchain that built a wheel, as the build receipts tell it: "zig 0.16.0"."""
+    built = (sealing.receipts.read(job.id, "build") for job in sealing.published)
+    told = {str(receipt.facts.get("toolchain") or "").partition(" ") for receipt in built if receipt is not None}
+    return {name: version for name, _, version in sorted(told) if name}

@@ -10,7 +10,7 @@ from wainwright.releasing.extracts import extracts
 from wainwright.releasing.holding import hold
 from wainwright.releasing.kept import keep, prune
 from wainwright.releasing.manifest import Manifest
-from wainwright.releasing.proofs import Sealing, examine, images
+from wainwright.releasing.proofs import Sealing, examine, images, toolchains
 
 
 def seal(
@@ -61,7 +61,7 @@ def _sealed(sealing: Sealing, *, dry_run: bool) -> Manifest:
         files=(*files, *(file for file, _ in beside)),
         source=sealing.source,
         images=images(sealing),
-        tools=sealing.tools,
+        tools={**sealing.tools, **toolchains(sealing)},
     )
     if not dry_run:
         carried = {file.path: data for file, data in beside}
