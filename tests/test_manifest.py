@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import shutil
 import subprocess
 import tarfile
 from collections.abc import Callable
@@ -151,6 +152,44 @@ def stand_in_smoke(trial: Trial) -> None:
     trial.write(trial.job("full"), "smoke", "debian10", publishable=False)
 
 
+def fallback_called_publishable(trial: Trial) -> None:
+    facts = {"source": {"commit": "c" * 40, "changed": False}, "toolchain": "zig 0.13"}
+    trial.write(trial.job("full"), "build", engine="host", facts=facts)
+
+
+def fallback_in_smoke_called_publishable(trial: Trial) -> None:
+    trial.write(trial.job("full"), "smoke", "debian10", engine="host", facts={"python": "3.11.7"})
+
+
+def stood_in_and_called_publishable(trial: Trial) -> None:
+    trial.write(trial.job("full"), "smoke", "debian10", facts={"python": "3", "image": "sha256:1", "stands-in": True})
+
+
+def no_digest_of_its_image(trial: Trial) -> None:
+    trial.write(trial.job("full"), "smoke", "debian10", facts={"python": "3.11.7"})
+
+
+def container_for_the_host(trial: Trial) -> None:
+    trial.write(trial.job("reduced"), "build", engine="docker")
+
+
+def no_toolchain(trial: Trial) -> None:
+    trial.write(trial.job("reduced"), "build", facts={"source": {"commit": "c" * 40, "changed": False}})
+
+
+def red_smoke_called_green(trial: Trial) -> None:
+    trial.write(trial.job("full"), "smoke", "debian10", error="ImportError: boom\nmore")
+
+
+def violations_called_green(trial: Trial) -> None:
+    trial.write(trial.job("full"), "audit", facts={"verdict": {"violations": [{"rule": "symbol-version"}]}})
+
+
+def smoke_of_another_image(trial: Trial) -> None:
+    job, receipts = trial.job("reduced").id, trial.receipts
+    shutil.copy2(receipts.path(job, "smoke", "debian10"), receipts.path(job, "smoke", "centos7"))
+
+
 def other_commit(trial: Trial) -> None:
     trial.write(trial.job("full"), "build", facts={"source": {"commit": "a" * 40, "changed": False}})
 
@@ -178,6 +217,15 @@ def other_version(trial: Trial) -> None:
         (no_build, ["full", "there is no green build receipt"]),
         (stand_in_build, ["full", "a stand-in for the image old has built it"]),
         (stand_in_smoke, ["full", "smoke in debian10: a stand-in for the image has tested it"]),
+        (fallback_called_publishable, ["full", "build: its receipt is of this machine, and old is a container"]),
+        (fallback_in_smoke_called_publishable, ["full", "smoke in debian10: its receipt is of this machine"]),
+        (stood_in_and_called_publishable, ["full", "says that something stood in for the image"]),
+        (no_digest_of_its_image, ["full", "smoke in debian10: its receipt names no digest of the image debian10"]),
+        (container_for_the_host, ["reduced", "its receipt is of a container (docker), and zig is this machine"]),
+        (no_toolchain, ["reduced", "its receipt is of no toolchain, and zig has toolchain = zig"]),
+        (red_smoke_called_green, ["full", "its receipt says passed, and holds an error: ImportError: boom"]),
+        (violations_called_green, ["full", "audit: its receipt says passed, and lists violations"]),
+        (smoke_of_another_image, ["reduced", "is of the image debian10, and release.toml says centos7"]),
         (other_commit, ["full", "it was built from commit aaaa"]),
         (changed_tree, ["full", "it was built from a work tree that differed"]),
         (other_version, ["full", "has version 1.0.1, and v1.0 stands for 1.0"]),

@@ -13,7 +13,9 @@ import pytest
 
 import native
 import releases
+from misbehaving import Fault
 from releases import Trial
+from strict_github import OWNER, REPO
 from tagged import Tagged, git, tagged
 from wainwright.errors import Exit, WainwrightError
 from wainwright.sessions import preflight, publish, release, report
@@ -174,9 +176,38 @@ def test_a_lost_seal_of_what_is_public_is_found_first(world: Tagged) -> None:
 
 
 def test_the_index_is_pushed_where_asked(world: Tagged) -> None:
+    with pytest.raises(WainwrightError, match="no git remote leads to octo/demo") as caught:
+        go(world, push=True)
+    assert (caught.value.code, world.index.files, world.github.releases) == (Exit.REFUSED, {}, {})
+    pages = pushed_to(world)
     go(world, push=True)
-    pushed = git(world.root.parent / "remote.git", "show", "gh-pages:reduced/demo/index.html")
-    assert "reduced" in pushed
+    assert "reduced" in git(pages, "show", "gh-pages:reduced/demo/index.html")
+    assert git(world.root.parent / "remote.git", "branch", "--list", "gh-pages") == "", "origin is no release page"
+
+
+def pushed_to(world: Tagged) -> Path:
+    """Give the repository of the release page, to which another remote than origin leads."""
+    pages = world.root.parent / OWNER / f"{REPO}.git"
+    subprocess.run(["git", "init", "--quiet", "--bare", str(pages)], check=True)
+    git(world.root, "remote", "add", "upstream", str(pages))
+    return pages
+
+
+def test_a_web_site_on_the_branch_is_found_before_anything_is_public(world: Tagged, tmp_path: Path) -> None:
+    pages, site = pushed_to(world), tmp_path / "site"
+    site.mkdir()
+    git(site, "init", "--quiet", "--initial-branch=gh-pages")
+    (site / "index.html").write_text("<h1>The documentation of demo</h1>")
+    git(site, "add", "--all")
+    git(site, "commit", "--quiet", "-m", "the site")
+    git(site, "push", "--quiet", str(pages), "gh-pages")
+    before = git(pages, "rev-parse", "gh-pages")
+    for dry_run in (True, False):
+        with pytest.raises(WainwrightError) as caught:
+            go(world, push=True, dry_run=dry_run)
+        assert (caught.value.code, caught.value.where) == (Exit.CONFLICT, "gh-pages: index.html")
+    assert (world.index.files, world.github.releases) == ({}, {})
+    assert git(pages, "rev-parse", "gh-pages") == before
 
 
 def test_json(world: Tagged, capsys: pytest.CaptureFixture[str]) -> None:
@@ -215,6 +246,70 @@ def test_reseal_of_what_nobody_can_see_replaces_the_draft(world: Tagged) -> None
     go(world, reseal=True)
     assert world.index.files == {world.trial.wheel("full").name: world.trial.wheel("full").read_bytes()}
     assert len(world.github.public) == len(world.github.releases) == 1
+
+
+def build_the_next(world: Tagged) -> None:
+    """Tag 1.1, and make its wheels as the stages do: what is there of each job goes first."""
+    for name in ("pyproject.toml", "CHANGELOG.md"):
+        path = world.root / name
+        path.write_text(path.read_text().replace("1.0", "1.1"))
+    git(world.root, "commit", "--quiet", "--all", "-m", "1.1")
+    git(world.root, "tag", "-a", "v1.1", "-m", "1.1")
+    git(world.root, "push", "--quiet", "origin", "main", "v1.1")
+    world.github.tags["v1.1"] = ("commit", git(world.root, "rev-parse", "HEAD"))
+    for job in world.trial.jobs:
+        world.pipeline("v1.1").discard(job)
+        name = job.filename("demo", "1.1").replace("-*-", f"-{job.python.tag}-")
+        releases.make_wheel(world.trial.wheelhouse / job.variant.name / name, says="1.1", sbom=True)
+    world.prove("v1.1")
+
+
+def test_a_half_public_release_is_finished_after_the_next_one(
+    world: Tagged, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = {wheel.name: wheel.read_bytes() for wheel in map(world.trial.wheel, ("full", "reduced"))}
+    world.github.plan = lambda seen: Fault(status=401, store="none") if seen.method == "PATCH" else None
+    go(world, only="internal")
+    with pytest.raises(WainwrightError):
+        go(world)
+    world.github.plan = lambda _: None
+    assert (len(world.index.files), world.github.public) == (1, [])
+    build_the_next(world)
+    publish.run(world.pipeline("v1.1"), Selection())
+    git(world.root, "checkout", "--quiet", "v1.0")
+    capsys.readouterr()
+    go(world)
+    report.run(pipeline(world), Selection())
+    assert [page["tag_name"] for page in world.github.public] == ["v1.0", "v1.1"]
+    page = next(page for page in world.github.public if page["tag_name"] == "v1.0")
+    held = world.github.contents(page["id"])
+    assert {name: data for name, data in held.items() if name.endswith(".whl")} == first
+    assert "report: 2 of 2 jobs proven" in capsys.readouterr().err
+
+
+def test_a_manifest_that_is_cut_short_is_mended_by_its_copy(world: Tagged) -> None:
+    go(world, only="internal")
+    path = world.trial.wheelhouse / "manifest.json"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:300])
+    preflight.run(pipeline(world), Selection())
+    go(world)
+    assert path.read_bytes() == whole
+    assert len(world.github.public) == 1
+
+
+def test_what_proves_a_sealed_wheel_is_asked_before_every_upload(world: Tagged) -> None:
+    go(world, only="internal")
+    kept = world.trial.wheelhouse / "sealed" / "v1.0" / "receipts"
+    (kept / f"{world.trial.job('reduced').id}.smoke.centos7.json").unlink()
+    writes = world.writes
+    with pytest.raises(WainwrightError) as caught:
+        go(world, only="page")
+    assert caught.value.code is Exit.REFUSED
+    assert "the receipt with which demo-1.0+reduced" in str(caught.value)
+    assert "is gone" in str(caught.value)
+    assert "seal anew with --reseal if nothing is public yet; else release another version" in caught.value.hint
+    assert world.writes == writes
 
 
 def test_skipped_destinations_wait(world: Tagged) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote, unquote
@@ -33,30 +34,33 @@ def receipt_of(receipts: Receipts, job: str, key: str) -> Path:
 
 
 def keep(wheelhouse: Path, tag: str, files: Iterable[File], receipts: Receipts, extracts: Mapping[str, bytes]) -> None:
-    """Keep files of the wheelhouse with their receipts, and what is `extracts` by its path.
+    """Keep files of the wheelhouse with their receipts, and `extracts` by their paths.
 
-    They take no room as long as they are in the wheelhouse, too: what is there is linked.
+    Wheels take no room as long as they are in the wheelhouse, too: those are linked, since stages put new ones in their
+    place and never write into them.
     """
     folder = home(wheelhouse, tag)
     folder.mkdir(parents=True, exist_ok=True)
     temporary = wheelhouse / f".tmp-kept-{os.getpid()}"  # where it is swept
     temporary.unlink(missing_ok=True)
     for file in files:
-        _link(wheelhouse / file.path, folder / file.path, temporary)
+        _take(wheelhouse / file.path, temporary, link=file.kind == "wheel")
+        _place(temporary, folder / file.path)
         for key in file.receipts:
             source = receipt_of(receipts, file.job, key)
-            _link(source, receipts_of(folder).folder / source.name, temporary)
+            _take(source, temporary)
+            _place(temporary, receipts_of(folder).folder / source.name)
     for path, data in extracts.items():
         temporary.write_bytes(data)
         _place(temporary, folder / path)
 
 
-def _link(source: Path, target: Path, temporary: Path) -> None:
-    try:
-        os.link(source.resolve(), temporary)
-    except OSError:  # another disk, or one without links
-        shutil.copy2(source, temporary)
-    _place(temporary, target)
+def _take(source: Path, temporary: Path, *, link: bool = False) -> None:
+    if link:
+        with suppress(OSError):  # another disk, or one without links
+            os.link(source.resolve(), temporary)
+            return
+    shutil.copy2(source, temporary)
 
 
 def _place(temporary: Path, target: Path) -> None:
