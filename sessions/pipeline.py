@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import fcntl
 import hashlib
 import json
@@ -27,6 +28,7 @@ from wainwright.releasing.gitstate import Tree
 from wainwright.releasing.manifest import read as read_manifest
 from wainwright.releasing.nightly import day_of, tonight
 from wainwright.run import Run, run
+from wainwright.running.pins import NAME as LOCK
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.options import Options
 from wainwright.sourcing.gitfiles import is_in_git
@@ -111,10 +113,12 @@ class Pipeline:
         version = self.release.project.version_of(tag)
         is_image = tag in self.release.images or ":" in tag or "/" in tag
         if version is None and not is_image:
+            near = difflib.get_close_matches(tag, self.release.images, n=1)
+            spelled = f"release.toml spells a tag {self.release.project.tag!r}"
             raise WainwrightError(
                 f"{tag!r} is not a tag of this project",
                 where="options after --",
-                hint=f"release.toml spells a tag {self.release.project.tag!r}",
+                hint=f"{spelled}, and has an image {near[0]!r}" if near else spelled,
             )
         return version
 
@@ -145,7 +149,8 @@ class Pipeline:
         made = prepare(source, folder / ".tmp-source", run=self.run, cache=self.cache, commit=commit)
         if changed := made.origin.get("uncommitted"):
             say(f"not built, since {self.tag} is built from commit {(commit or '')[:12]}: {_first(changed)}")
-        left = [name for name in made.origin.get("untracked", ()) if name.split("/")[0] not in {"dist", "wheelhouse"}]
+        ours = {"dist", "wheelhouse", LOCK}
+        left = [name for name in made.origin.get("untracked", ()) if name.split("/")[0] not in ours]
         if left:
             say(f"not built, since git does not track it: {_first(left)}")
         return made

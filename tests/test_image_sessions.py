@@ -126,6 +126,10 @@ def test_an_image_that_there_is_not_is_named(address: str, tmp_path: Path) -> No
     done = demo.run("images", "--", "bases")
     assert done.returncode == 3, done.stderr
     assert "did you mean base?" in done.stderr
+    done = demo.run("compat", "--", "bases")
+    assert done.returncode == 2, done.stderr
+    assert "'bases' is not a tag of this project" in done.stderr
+    assert "and has an image 'base'" in done.stderr
 
 
 def test_a_local_image_that_has_changed_is_pinned_anew(tmp_path: Path) -> None:

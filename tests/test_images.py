@@ -218,6 +218,16 @@ def test_an_image_of_a_registry_is_had_anew_from_there_or_not_at_all(recipe: Pat
 
 
 @pytest.mark.engine
+def test_the_end_of_a_dockerfile_that_fails_is_plain_text(recipe: Path) -> None:
+    bare = engine.debian("bullseye", "bare").ref
+    recipe.write_text(f"FROM {bare}\nRUN printf '\\033[1;31mred\\033[0m words\\n' && false\n")
+    with pytest.raises(WainwrightError) as caught:
+        build(engine.engine(), Image(name="demo", dockerfile=recipe), arch=ARCH)
+    assert "red words" in caught.value.details
+    assert not any("\x1b" in line for line in caught.value.details)
+
+
+@pytest.mark.engine
 def test_an_image_that_the_registry_does_not_have(address: str, tmp_path: Path) -> None:
     image = Image(name="absent", ref=f"{address}/absent:v1")
     with pytest.raises(WainwrightError, match="the registry does not have this image") as caught:
@@ -253,4 +263,8 @@ def test_without_an_engine_the_fallback_stands_in(monkeypatch: pytest.MonkeyPatc
     assert str(standing) == "old (stood in for by the host with zig: WAINWRIGHT_ENGINE is none)"
     with pytest.raises(WainwrightError, match="WAINWRIGHT_ENGINE is none"):
         stand(replace(image, fallback=None), lock=lock(tmp_path))
+    monkeypatch.setenv("WAINWRIGHT_ENGINE", "rkt")
+    with pytest.raises(WainwrightError, match="there is no engine 'rkt'") as caught:
+        stand(replace(image, fallback=None), lock=lock(tmp_path))
+    assert "fallback" not in caught.value.hint
     assert stand(Image(name="host")).engine == "host"

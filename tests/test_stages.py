@@ -185,9 +185,10 @@ def test_in_a_git_checkout_results_are_ignored_and_untracked_files_named(project
     git("add", "--all")
     git("commit", "--quiet", "--message", "all")
     project.write("helper.py", "")
+    project.write("release.lock", "version = 1\n")
     told = project.run("audit").stderr
-    assert "not built, since git does not track it: helper.py" in told
-    assert git("status", "--porcelain").splitlines() == ["?? helper.py"]
+    assert "not built, since git does not track it: helper.py\n" in told
+    assert git("status", "--porcelain").splitlines() == ["?? helper.py", "?? release.lock"]
     git("add", "--all")
     assert [line.rpartition(": ")[2] for line in project.run("audit").stderr.splitlines()][-1:] != ["unchanged"]
     assert [line.rpartition(": ")[2] for line in project.run("audit").stderr.splitlines()] == ["unchanged"] * 2

@@ -125,7 +125,7 @@ def _architectures(jobs: Iterable[Job]) -> Iterator[Finding]:
                 subject=f"programs for {arch}",
                 state="lacking",
                 what="no binfmt handler: they end with `exec format error`",
-                mend="apt-get install qemu-user-static binfmt-support",
+                mend=f"apt-get install qemu-user-static binfmt-support, then update-binfmts --enable {handler.name}",
             )
             continue
         fixed = "F" in flags

@@ -8,6 +8,7 @@ from typing import Final
 
 from wainwright.errors import Exit, WainwrightError
 
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 # What engines say, what it means, and what to do. The first that matches counts.
 _SAYINGS: Final = tuple(
     (re.compile(pattern, re.IGNORECASE), what, hint)
@@ -93,6 +94,7 @@ _SAYINGS: Final = tuple(
 
 def refusal(what: str, lines: Sequence[str], *, ending: str = "", where: str = "", hint: str = "") -> WainwrightError:
     """Make an error of what an engine said, in its words and in ours; `hint` is for words that are not known."""
+    lines = [_COLOUR.sub("", line) for line in lines]
     reason, hint = saying(lines) or (ending, hint)
     return WainwrightError(
         f"{what}: {reason}" if reason else what,

@@ -13,7 +13,7 @@ from wainwright.declaration.release import Image
 from wainwright.errors import WainwrightError
 from wainwright.run import Run
 from wainwright.run import run as run_here
-from wainwright.running.engines import Engine, find_engine
+from wainwright.running.engines import CHOICE, Engine, find_engine
 from wainwright.running.having import PinError, have
 from wainwright.running.images import Found
 from wainwright.running.pins import Lock
@@ -76,6 +76,8 @@ def stand(
     except PinError:
         raise
     except WainwrightError as error:
+        if image.fallback is None and (image.name == image.ref or error.where == CHOICE):
+            raise  # no image of release.toml, or a mistyped engine: a fallback is not what is missing
         if image.fallback is None:
             raise _without_fallback(image, error) from error
         return Standing(image=image, engine="host", toolchain=image.fallback, stands_in=True, arch=arch, why=error.what)
