@@ -25,7 +25,7 @@ from wainwright.sessions.build import LIBRARIES
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.inputs import Place as Made
 from wainwright.sessions.inputs import of_smoke
-from wainwright.sessions.pipeline import Pipeline
+from wainwright.sessions.pipeline import Pipeline, say
 from wainwright.sessions.proving import prove_loading, prove_mapped
 from wainwright.sessions.stage import Outcome, Piece, carry_out, would
 from wainwright.sessions.standings import have_images
@@ -50,6 +50,17 @@ def run(pipeline: Pipeline, selection: Selection) -> None:
             for piece in _pieces(pipeline, job, standings[image.name, job.arch])
         ]
         carry_out(pipeline, "smoke", pieces)
+        for job in jobs:
+            _tell_if_unused(pipeline, job)
+
+
+def _tell_if_unused(pipeline: Pipeline, job: Job) -> None:
+    """Say that nobody did what [variants.NAME.smoke] asks for, where no image has a Python."""
+    smoke = job.variant.smoke
+    asked = smoke.imports or smoke.run or smoke.backends or smoke.loaded
+    receipts = [pipeline.receipts.read(job.id, "smoke", image.name) for image in job.smoke_images]
+    if asked and not pipeline.options.dry_run and not any(each and each.facts.get("python") for each in receipts):
+        say(f"{job.id}: no smoke image has a Python, so nothing of [variants.{job.variant.name}.smoke] was tried")
 
 
 def _pieces(pipeline: Pipeline, job: Job, standing: Standing) -> Sequence[Piece]:
@@ -88,7 +99,9 @@ def _smoke(pipeline: Pipeline, job: Job, wheel: Path, standing: Standing, log: P
     with enter(standing, pipeline.work, pipeline.run, network=_needs_network(wheel)) as place:
         facts |= prove_loading(place, wheel, arch=job.arch, terms=terms, libraries=libraries, where=where, log=log)
         if not has_python(place):
-            return Outcome(wheel=wheel, facts=facts, note="loads; there is no Python here to import it")
+            left = ", ".join(facts["left-to-the-user"])
+            note = f"loads{f', without {left}' if left else ''}; there is no Python here to import it"
+            return Outcome(wheel=wheel, facts=facts, note=note)
         trial = Trial(place=place, job=job, image=standing.image, log=log)
         trial.install(wheel)
         facts |= trial.imports(job.variant.smoke.imports)
