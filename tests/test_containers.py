@@ -163,7 +163,7 @@ def test_the_kernel_ending_a_process_for_memory_is_said() -> None:
     with inside(image) as place:
         done = place.run(["python3", "-c", "x = bytearray(1 << 30); print(len(x))"], env=place.environment())
     assert not done.ok
-    assert "for want of memory (memory = 0.0671089 GB)" in done.tail[-1]
+    assert "for want of memory (memory = 67.1089 MB)" in done.tail[-1]
 
 
 def test_a_container_that_goes_away_is_said() -> None:
@@ -227,8 +227,10 @@ def test_a_declared_python_must_be_what_it_is_declared_to_be(tmp_path: Path) -> 
 
 def test_a_failed_container_is_kept_on_demand(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(WainwrightError, match="it failed"), inside(engine.debian(), keep=True) as place:
-        place.run(["sh", "-c", "touch evidence; false"], env={}).check("it failed", code=Exit.BUILD)
-    assert f"exec -it {place.name} sh" in capfd.readouterr().err
+        place.run(["sh", "-c", "touch evidence; false"], env={}).check("it failed", code=Exit.BUILD, where="job one")
+    told = capfd.readouterr().err
+    assert "is kept (job one). Enter it:" in told
+    assert f"exec -it --workdir {place.root} {place.name} sh" in told
     assert place.name in engine.containers()
     assert "evidence" in engine.engine().ask("exec", place.name, "ls", place.root).stdout
     engine.engine().ask("rm", "--force", "--volumes", place.name)

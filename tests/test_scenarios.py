@@ -286,7 +286,7 @@ def test_cuda_stays_outside_through_a_folder_link_and_must_not_be_inside(tmp_pat
         (
             {"memory": "200 MB", "command": "python3 -c 'x = bytearray(10**9)'"},
             5,
-            ["for want of memory", "memory = 0.2 GB"],
+            ["for want of memory", "memory = 200 MB"],
         ),
         ({"time-limit": "3 s", "command": "sleep 600"}, 5, ["stopped after 3 s"]),
         ({"command": "cat /dev/zero >/dev/full"}, 5, ["No space left on device"]),

@@ -148,7 +148,7 @@ class Container:
         if not seen.ok:
             return _with_line(done, f"{self.image.name}: the container has ended before its command: {self._end()}")
         if any(line.split()[:1] == ["oom_kill"] and line.split()[-1] != "0" for line in seen.stdout.splitlines()):
-            memory = f" (memory = {self.image.memory / 1e9:g} GB)" if self.image.memory else ""
+            memory = f" (memory = {self.image.memory / 1e6:g} MB)" if self.image.memory else ""
             return _with_line(
                 done,
                 f"{self.image.name}: the kernel ended a process in there for want of memory{memory}: raise `memory` of "
@@ -196,10 +196,10 @@ def enter_container(
     environ = os.environ if environ is None else environ
     keep = environ.get(KEEP, "") not in {"", "0"}
     name = f"{LABEL}-{secrets.token_hex(6)}"
-    failed = False
+    failed: BaseException | None = None
     with ExitStack() as stack:
         home = stack.enter_context(_started(engine, image, found, name, arch=arch, network=network, keep=keep))
-        stack.callback(lambda: _kept(engine, name) if keep and failed else _remove(engine, name))
+        stack.callback(lambda: _kept(engine, name, image, failed) if keep and failed else _remove(engine, name))
         container = Container(
             engine=engine,
             name=name,
@@ -220,8 +220,8 @@ def enter_container(
             yield container
             if cache is not None:
                 caching.keep(container, caching.file_of(cache, found.id), HOME)
-        except BaseException:
-            failed = True
+        except BaseException as error:
+            failed = error
             raise
 
 
@@ -313,9 +313,11 @@ def _remove(engine: Engine, name: str) -> None:
         subprocess.Popen(words, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True).wait()
 
 
-def _kept(engine: Engine, name: str) -> None:
+def _kept(engine: Engine, name: str, image: Image, error: BaseException) -> None:
+    whose = getattr(error, "where", "") or f"images.{image.name}"
     sys.stderr.write(
-        f"the failed container is kept. Enter it:  {engine.name} exec -it {name} sh\n"
+        f"the container that failed is kept ({whose}). Enter it:  "
+        f"{engine.name} exec -it --workdir {HOME}/job {name} sh\n"
         f"remove it:  {engine.name} rm --force --volumes {name}\n"
     )
     sys.stderr.flush()
