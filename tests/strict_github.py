@@ -177,7 +177,8 @@ class StrictGitHub(Loopback):
             return Answer(404, NOT_FOUND)
 
     def repository(self, _: Call) -> Answer:
-        return Answer(200, {"id": 1, "name": REPO, "full_name": f"{OWNER}/{REPO}", "permissions": {"push": self.push}})
+        facts = {"id": 1, "name": REPO, "full_name": f"{OWNER}/{REPO}", "permissions": {"push": self.push}}
+        return Answer(200, facts | {"url": f"{self.api_url}/repos/{OWNER}/{REPO}"})
 
     def list_releases(self, call: Call) -> Answer:
         visible = [release for release in self.releases.values() if call.known or not release["draft"]]

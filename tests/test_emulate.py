@@ -70,6 +70,15 @@ def github(api_url: str) -> Iterator[GitHub]:
 
 
 @pytest.mark.npm
+def test_a_host_of_another_name_is_found_before_anything_is_there(api_url: str) -> None:
+    environ = {"GITHUB_API_URL": api_url.replace("localhost", "127.0.0.1"), "GITHUB_TOKEN": TOKEN}
+    with of_environment("octo/demo", environ) as github, pytest.raises(WainwrightError) as caught:
+        github.may_push()
+    assert caught.value.what == f"the host calls itself {api_url}"
+    assert "set GITHUB_API_URL to the name that the host has for itself" in caught.value.hint
+
+
+@pytest.mark.npm
 def test_a_release_from_nothing_to_public(github: GitHub, tmp_path: Path) -> None:
     files = {"demo-1.0+cpu-py3-none-any.whl": b"wheel one", "SHA256SUMS": b"sums"}
     assets = sealed(tmp_path, files)

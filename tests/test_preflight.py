@@ -174,6 +174,10 @@ def may_not_push(world: World) -> None:
     world.github.push = False
 
 
+def host_of_another_name(world: World) -> None:
+    world.environ["GITHUB_API_URL"] = world.github.api_url.replace("127.0.0.1", "localhost")
+
+
 def index_away(world: World) -> None:
     world.index.reads = [500] * 100
 
@@ -209,6 +213,7 @@ def odd_version(world: World) -> None:
         (no_password, "publish.internal", "there is no password"),
         (no_token, "demo", "no token for 127.0.0.1"),
         (may_not_push, "publish.page", "the token may not push"),
+        (host_of_another_name, "demo", "the host calls itself http://127.0.0.1"),
         (index_away, "publish.internal", "answers 500"),
         (already_there, "publish.internal", "1.0 is there already, and what it was sealed with is not here"),
         (already_public, "publish.page", "the release v1.0 is public"),

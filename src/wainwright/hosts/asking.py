@@ -134,15 +134,16 @@ class Asker:
                 sink.take(block)
         return True
 
-    def trust(self, url: str) -> None:
+    def trust(self, url: str, *, says: str = "sends uploads elsewhere, to") -> None:
         """Refuse to take the token to any other origin than the one that was named and its `uploads` sibling's."""
         scheme, named, port = origin(self._api_url)
         if origin(url) not in {(scheme, host, port) for host in (named, f"uploads.{named.removeprefix('api.')}")}:
             raise WainwrightError(
-                f"the host sends uploads elsewhere, to {self.quiet(without_userinfo(url))}",
+                f"the host {says} {self.quiet(without_userinfo(url))}",
                 code=Exit.REFUSED,
                 where=self.repository,
-                hint=f"the token is meant for {self._api_url}, and goes to no other host or port",
+                hint=f"the token is meant for {self._api_url}, and goes to no other host or port: if both "
+                "are one, set GITHUB_API_URL to the name that the host has for itself",
             )
 
     def quiet(self, text: str) -> str:

@@ -115,15 +115,21 @@ class GitHub:
         self._asker.close()
 
     def may_push(self) -> bool | None:
-        """Say whether the token may write here; None where the host does not tell."""
+        """Say whether the token may write here; None where the host does not tell.
 
-        def read(data: Mapping[str, Any]) -> bool | None:
-            return (data.get("permissions") or {}).get("push")
+        Raises WainwrightError (REFUSED) for a host whose own name is another: it would have uploads sent there.
+        """
+
+        def read(data: Mapping[str, Any]) -> tuple[bool | None, str]:
+            return (data.get("permissions") or {}).get("push"), str(data.get("url") or "")
 
         try:
-            return self._ask("read the repository", self._repos.get, read)
+            push, address = self._ask("read the repository", self._repos.get, read)
         except Gone:
             raise self._unseen() from None
+        if address:  # the addresses for uploads will have the same host
+            self._asker.trust(address.partition("/repos/")[0], says="calls itself")
+        return push
 
     def releases(self) -> Iterator[Page]:
         """Give every release; drafts too, if the token may see them."""
