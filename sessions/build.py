@@ -91,7 +91,9 @@ def _build(pipeline: Pipeline, job: Job, standing: Standing, log: Path) -> Outco
             if job.variant.audit.mode != "check":
                 made = _unstamped(made, result, job.arch)
             policy = load_policies().at(job.glibc, job.arch).libraries
-            libraries = collect(place, made, result / LIBRARIES, arch=job.arch, policy=policy, log=log)
+            left = (*job.terms.exclude, *job.terms.exclude_optional, *(pattern for pattern, _ in job.terms.provided_by))
+            kept = result / LIBRARIES
+            libraries = collect(place, made, kept, arch=job.arch, policy=policy, log=log, left=left)
         folder = pipeline.dist / job.id
         shutil.rmtree(folder, ignore_errors=True)
         result.replace(folder)

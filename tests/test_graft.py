@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import engine
 import native
 from wainwright.auditing.audit import audit
 from wainwright.auditing.graft import Grafted, graft
@@ -22,8 +23,10 @@ from wainwright.auditing.terms import Outside, Pattern, Terms
 from wainwright.errors import Exit, WainwrightError
 from wainwright.formats.elf import read_elf
 from wainwright.run import run
-from wainwright.running.collecting import collect, parse_loader, read_libraries
+from wainwright.running.collecting import collect, read_libraries
+from wainwright.running.entering import enter
 from wainwright.running.host import Host, enter_host
+from wainwright.running.standing import stand
 from wainwright.values import Glibc
 
 ARCH = platform.machine()
@@ -207,15 +210,83 @@ def test_a_collected_library_that_is_gone_is_an_error(host: Host, wheel: Path) -
         read_libraries(wheel.parent / "libraries")
 
 
-def test_a_missing_member_of_the_loaders_answer_has_no_path() -> None:
-    text = "file /w/a.so\n\tlinux-vdso.so.1 (0x1)\n\tlibdep.so.1 => not found\n\tlibc.so.6 => /lib/libc.so.6 (0x7f)\n"
-    assert [(each.name, each.path) for each in parse_loader(text)] == [
-        ("libdep.so.1", None),
-        ("libc.so.6", "/lib/libc.so.6"),
-    ]
-
-
 def test_a_graft_names_its_source_in_words(host: Host, wheel: Path) -> None:
     done = grafted(host, wheel)
     assert replace(done.libraries[0], package="libdep1").package == "libdep1"
     assert all(each.member.startswith("demo.libs/") for each in done.libraries)
+
+
+def rivals(tmp_path: Path) -> Path:
+    """Give a wheel of two modules, each of which finds a libdep.so.1 of its own."""
+    members = {}
+    for number, one in enumerate("ab"):
+        source = f"int dep(void) {{ return {number}; }}"
+        dep = native.shared(tmp_path / one / "libdep.so.1", source, "-Wl,-soname,libdep.so.1")
+        source = f"int dep(void); int {one}(void) {{ return dep(); }}"
+        members[f"demo/{one}.so"] = native.shared(
+            tmp_path / f"{one}.so", source, dep, f"-Wl,-rpath,{dep.parent}"
+        ).read_bytes()
+    return native.wheel(tmp_path / NAME, members)
+
+
+def test_two_libraries_of_one_name_are_an_error_that_names_both(host: Host, tmp_path: Path) -> None:
+    wheel = rivals(tmp_path)
+    with pytest.raises(WainwrightError, match=r"two different libraries are called libdep\.so\.1") as caught:
+        collected(host, wheel)
+    assert caught.value.details == tuple(f"{tmp_path}/{one}/libdep.so.1, needed by demo/{one}.so" for one in "ab")
+
+
+def test_two_libraries_of_one_name_may_be_left_to_the_user(host: Host, tmp_path: Path) -> None:
+    wheel = rivals(tmp_path)
+    policy = load_policies().at(GLIBC, ARCH).libraries
+    left = [Pattern("libdep.so.*")]
+    (dep,) = collect(host, wheel, tmp_path / "out", arch=ARCH, policy=policy, log=tmp_path / "log", left=left)
+    assert dep.path == f"{tmp_path}/a/libdep.so.1"
+
+
+def test_the_same_library_in_two_places_is_one(host: Host, tmp_path: Path) -> None:
+    wheel = rivals(tmp_path)
+    (tmp_path / "b/libdep.so.1").write_bytes((tmp_path / "a/libdep.so.1").read_bytes())
+    assert [library.name for library in collected(host, wheel)] == ["libdep.so.1"]
+
+
+def test_a_library_that_is_needed_by_its_path_is_seen_and_cannot_be_grafted(host: Host, tmp_path: Path) -> None:
+    library = native.shared(tmp_path / "system/libplain.so", "int plain(void) { return 1; }")
+    module = native.shared(tmp_path / "mod.so", "int plain(void); int f(void) { return plain(); }", library)
+    wheel = native.wheel(tmp_path / NAME, {"demo/mod.so": module.read_bytes()})
+    (found,) = collected(host, wheel)
+    assert (found.name, found.path) == (str(library), str(library))
+    assert found.copy.parent == tmp_path / "libraries"
+    with pytest.raises(WainwrightError, match="the wheel needs it by its path"):
+        grafted(host, wheel)
+    assert audit(wheel, claim=GLIBC, terms=Terms(exclude=(Pattern(f"{library.parent}/*"),)), libraries=[found]).ok
+
+
+def test_a_name_that_looks_like_an_answer_copies_nothing_out(host: Host, wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        members = {"demo/n\nlibx.so => /etc/passwd (0x00).so": archive.read("demo/other.so")}
+    assert collected(host, native.wheel(wheel, members)) == ()
+
+
+@pytest.mark.engine
+def test_a_licence_may_stand_behind_a_tab(tmp_path: Path) -> None:
+    library = native.shared(
+        tmp_path / "libdep.so.1", "int dep(void) { return 1; }", "-Wl,-soname,libdep.so.1", "-nostdlib"
+    )
+    module = native.shared(tmp_path / "mod.so", "int dep(void); int f(void) { return dep(); }", library, "-nostdlib")
+    wheel = native.wheel(tmp_path / NAME, {"demo/mod.so": module.read_bytes()})
+    copyright_file = b"Files: *\nLicense:\tMIT\tor so\n"
+    image = engine.made(
+        "tab",
+        """FROM wainwright/debian:bullseye
+COPY libdep.so.1 /usr/lib/
+COPY copyright /usr/share/doc/libdep1/copyright
+RUN echo /usr/lib/libdep.so.1 > /var/lib/dpkg/info/libdep1.list && printf 'Package: libdep1\\nStatus: install ok \
+installed\\nVersion: 1\\nArchitecture: all\\nMaintainer: x\\nDescription: x\\n\\n' >> /var/lib/dpkg/status && ldconfig
+""",
+        {"libdep.so.1": library.read_bytes(), "copyright": copyright_file},
+    )
+    policy = load_policies().at(GLIBC, ARCH).libraries
+    with enter(stand(image), tmp_path / "x", run, network=False) as place:
+        (dep,) = collect(place, wheel, tmp_path / "out", arch=ARCH, policy=policy, log=tmp_path / "log")
+    assert (dep.package, dep.licence) == ("libdep1", "MIT\tor so")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import native
 from wainwright.auditing.terms import Outside, Pattern, Terms
 from wainwright.errors import WainwrightError
 from wainwright.run import run
+from wainwright.running import tracing
 from wainwright.running.entering import enter
 from wainwright.running.host import enter_host
 from wainwright.running.loading import Answer, Unpacked, ask_loader, describe, left_out, refusals, unpack
@@ -101,6 +103,62 @@ def test_no_member_leaves_its_folder(name: str, tmp_path: Path) -> None:
     with pytest.raises(WainwrightError):
         unpack(path, tmp_path / "elf")
     assert not list(tmp_path.glob("**/escaped.so")) + list(tmp_path.glob("**/up.so"))
+
+
+def test_two_members_in_one_place_are_named(tmp_path: Path) -> None:
+    made = native.shared(tmp_path / "mod.so", EXT).read_bytes()
+    path = wheel(tmp_path, {"demo/mod.so": made, "demo/mod.so/x.so": made})
+    with pytest.raises(WainwrightError, match=r"'demo/mod\.so/x\.so' cannot be unpacked: another member"):
+        unpack(path, tmp_path / "elf")
+
+
+def test_a_member_may_be_called_anything(tmp_path: Path) -> None:
+    made = native.shared(tmp_path / "mod.so", "int absent(void); int f(void) { return absent(); }", stub(tmp_path))
+    names = [".files", "list", "demo/n\nlibx.so => /etc/passwd (0x00).so", "demo/n\u2028ew.so", "demo/a => b (0x1).so"]
+    unpacked, said = answers(wheel(tmp_path, dict.fromkeys(names, made.read_bytes())), tmp_path / "elf")
+    assert [(refusal.member, refusal.words) for refusal in refusals(said, unpacked, Terms())] == [
+        (name, "libabsent.so.1 => not found") for name in names
+    ]
+    assert {name for answer in said for name, _ in answer.found} <= {"libc.so.6", "/lib64/ld-linux-x86-64.so.2"}
+
+
+def stub(folder: Path) -> Path:
+    return native.shared(folder / "libabsent.so", "int absent(void) { return 1; }", "-Wl,-soname,libabsent.so.1")
+
+
+def test_what_an_earlier_wheel_left_is_not_found(tmp_path: Path) -> None:
+    made = libraries(tmp_path / "made")
+    members = {"demo/mod.so": made["mod.so"], "demo.libs/libone.so.1": made["libone.so.1"]}
+    first = unpack(wheel(tmp_path / "1", members | {"demo.libs/libtwo.so.1": made["libtwo.so.1"]}), tmp_path / "a")
+    second = unpack(wheel(tmp_path / "2", members), tmp_path / "b")
+    with enter_host(tmp_path / "host", run) as place:
+        assert refusals(ask_loader(place, first, arch="x86_64"), first, Terms()) == ()
+        said = refusals(ask_loader(place, second, arch="x86_64"), second, Terms())
+    assert [refusal.words for refusal in said] == ["libtwo.so.1 => not found"]
+
+
+@pytest.mark.parametrize("ends", ["kill -9 $$", "exit 0"])
+def test_a_loader_that_does_not_answer_is_an_error(ends: str, tmp_path: Path) -> None:
+    path = wheel(tmp_path, {"demo/mod.so": native.shared(tmp_path / "mod.so", EXT).read_bytes()})
+    unpacked = unpack(path, tmp_path / "elf")
+    with enter_host(tmp_path / "host", run) as place:
+        program = Path(place.root) / "sh"
+        program.write_text(f"#!/bin/sh\n{ends}\n")
+        program.chmod(0o755)
+        asked = replace(place, extra={"PATH": f"{place.root}:/usr/bin:/bin"})
+        with pytest.raises(WainwrightError, match="the image's loader"):
+            tracing.ask_loader(asked, unpacked, arch="x86_64", env=asked.environment())
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("name", ["demo/new.so", "demo/n\u2028ew.so", "demo/n\new.so"])
+def test_an_old_image_refuses_a_member_of_any_name(name: str, tmp_path: Path) -> None:
+    path = wheel(tmp_path, {name: native.shared(tmp_path / "mod.so", NEW, "-nostartfiles").read_bytes()})
+    unpacked = unpack(path, tmp_path / "elf")
+    with enter(stand(engine.debian("bullseye", "bare")), tmp_path / "x", run, network=False) as place:
+        (refusal,) = refusals(ask_loader(place, unpacked, arch="x86_64"), unpacked, Terms())
+    assert refusal.member == name
+    assert "version `GLIBC_2.36' not found" in refusal.words
 
 
 @pytest.mark.engine

@@ -75,6 +75,15 @@ def graft(
     Raises WainwrightError (AUDIT) when a library was not found where the wheel was built, or auditwheel fails.
     """
     sources = {library.name: library for library in libraries}
+    by_path = [name for name in names if "/" in name]
+    if by_path:
+        raise WainwrightError(
+            f"{', '.join(by_path)} cannot be grafted: the wheel needs it by its path",
+            code=Exit.AUDIT,
+            where=wheel.name,
+            hint="the linker writes the path where a library has no soname: build it with `-Wl,-soname` (CMake: "
+            "without NO_SONAME), or exclude it in the variant's libraries",
+        )
     absent = [name for name in names if name not in sources]
     if absent:
         raise WainwrightError(

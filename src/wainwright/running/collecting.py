@@ -9,40 +9,20 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from wainwright.auditing.terms import Outside
+from wainwright.auditing.terms import Outside, Pattern
 from wainwright.errors import Exit, WainwrightError
-from wainwright.formats.archive import Archive
-from wainwright.formats.elf import Elf, ElfError, looks_like_elf, read_elf
+from wainwright.formats.elf import ElfError, read_elf
 from wainwright.receipts import replace_text
 from wainwright.running.linkerscripts import Script, find_scripts
 from wainwright.running.places import Place
+from wainwright.running.tracing import LOADERS, ask_loader, unpack
 
 INDEX: Final = "libraries.json"
 
-# The dynamic loader of each architecture, as its psABI names it.
-LOADERS: Final[Mapping[str, str]] = {
-    "x86_64": "/lib64/ld-linux-x86-64.so.2",
-    "i686": "/lib/ld-linux.so.2",
-    "aarch64": "/lib/ld-linux-aarch64.so.1",
-    "armv7l": "/lib/ld-linux-armhf.so.3",
-    "ppc64le": "/lib64/ld64.so.2",
-    "s390x": "/lib/ld64.so.1",
-    "riscv64": "/lib/ld-linux-riscv64-lp64d.so.1",
-    "loongarch64": "/lib64/ld-linux-loongarch-lp64d.so.1",
-}
-
-# Asks the loader about each file, in one go: its answers are `name => path (address)` and `name => not found`. As ldd
-# asks it: `ld.so --list` ends at the first library that is absent, and no build image has the driver's libcuda.so.1.
-LIST: Final = (
-    'loader=$1; shift; for file; do printf "file %s\\n" "$file";'
-    ' LD_TRACE_LOADED_OBJECTS=1 "$loader" "$file" 2>&1 || true; done'
-)
-
-# For each path: where its links end, which package of the distribution owns it, and what that says of its licence.
+# For each path three lines: where its links end, the package of the distribution that owns it, and its licence there.
 WHENCE: Final = r"""
 for path; do
   real=$(readlink -f "$path")
@@ -50,9 +30,9 @@ for path; do
     licence=$(rpm -qf --qf '%{LICENSE}' "$real" 2>/dev/null)
   else
     package=$( (dpkg -S "$path" || dpkg -S "$real") 2>/dev/null | head -n 1 | cut -d: -f1)
-    licence=$(sed -n 's/^License: *//p' "/usr/share/doc/$package/copyright" 2>/dev/null | head -n 1)
+    licence=$(sed -n 's/^License:[[:space:]]*//p' "/usr/share/doc/$package/copyright" 2>/dev/null | head -n 1)
   fi
-  printf '%s\t%s\t%s\t%s\n' "$path" "$real" "$package" "$licence"
+  printf '%s\n' "$real" "$package" "$licence"
 done
 """
 
@@ -61,96 +41,66 @@ GCC_RUNTIME: Final = ("libatomic", "libgcc_s", "libgfortran", "libgomp", "libqua
 GCC_LICENCE: Final = "GPL-3.0-or-later WITH GCC-exception-3.1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
-    """One line of the loader's answer about `file`: where it finds `name`, or None."""
-
-    file: str
-    name: str
-    path: str | None
-
-
 def collect(
-    place: Place, wheel: Path, folder: Path, *, arch: str, policy: Iterable[str], log: Path
+    place: Place,
+    wheel: Path,
+    folder: Path,
+    *,
+    arch: str,
+    policy: Iterable[str],
+    log: Path,
+    left: Iterable[Pattern] = (),
 ) -> tuple[Outside, ...]:
     """Copy the outside libraries of a wheel into `folder`, and write libraries.json there.
 
     Text files of linker commands are told there as well, with what they lead to.
-    `policy` names the libraries that every system has; neither they nor what lies in the wheel are copied. Raises
-    WainwrightError (BUILD) when the place cannot be asked.
+    `policy` names the libraries that every system has; neither they nor what lies in the wheel are copied. Two
+    libraries of one name are a mistake, unless `left` leaves them to the user: then WainwrightError (BUILD) is raised.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".tmp-elf-", dir=folder.parent) as temporary:
-        files = _unpack_elf(wheel, Path(temporary))
-        inside = f"{place.root}/elf"
-        place.put(Path(temporary), inside)
-        answers = _ask_loader(place, arch, [f"{inside}/{name}" for name in files], log) if files else ()
-    known = {*policy, *(PurePosixPath(name).name for name in files)}
-    found = {
-        answer.name: answer.path
-        for answer in answers
-        if answer.path and not answer.path.startswith(f"{inside}/") and answer.name not in known
+        unpacked = unpack(wheel, Path(temporary), code=Exit.BUILD)
+        answers = ask_loader(place, unpacked, arch=arch, env=place.environment(), log=log) or ()
+    known = {
+        *policy,
+        PurePosixPath(LOADERS.get(arch, "")).name,
+        *(PurePosixPath(member).name for _, member in unpacked.members),
     }
-    libraries = tuple(_copy_out(place, found, folder, log)) if found else ()
+    needed_by: dict[tuple[str, str], list[str]] = {}
+    for answer in answers:
+        for name, path in answer.found:
+            if path.startswith("/") and PurePosixPath(name).name not in known:
+                needed_by.setdefault((name, path), []).append(answer.member)
+    found = tuple(_copy_out(place, list(needed_by), folder, log)) if needed_by else ()
+    libraries = tuple(_one_of_each(found, needed_by, tuple(left)))
     write_libraries(folder, libraries, find_scripts(place, libraries, log) if libraries else ())
     return libraries
 
 
-def _unpack_elf(wheel: Path, folder: Path) -> tuple[str, ...]:
-    """Unpack the dynamic ELF members of a wheel, which the loader is to be asked about; gives their names."""
-    names = []
-    with Archive.open(wheel) as archive:
-        for entry in archive.entries:
-            member = archive.digest(entry, keep=looks_like_elf)
-            if member.data is None or not _is_dynamic(member.data):
-                continue
-            path = folder / entry.name
-            if folder.resolve() not in path.resolve().parents:
-                raise WainwrightError(f"unsafe member name {entry.name!r}", code=Exit.BUILD, where=wheel.name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(member.data)
-            path.chmod(0o755)
-            names.append(entry.name)
-    return tuple(names)
-
-
-def _is_dynamic(data: bytes) -> bool:
-    try:
-        elf: Elf = read_elf(data)
-    except ElfError:
-        return False  # the audit names it
-    return elf.dynamic
-
-
-def _ask_loader(place: Place, arch: str, files: Sequence[str], log: Path) -> tuple[Loaded, ...]:
-    loader = LOADERS.get(arch, LOADERS["x86_64"])
-    done = place.run(["sh", "-c", LIST, "sh", loader, *files], env=place.environment(), log=log, capture=True)
-    done.check("the image's loader could not be asked", code=Exit.BUILD)
-    return tuple(parse_loader(done.stdout))
-
-
-def parse_loader(text: str) -> Iterator[Loaded]:
-    """Read what the loader said of each file of LIST."""
-    file = ""
-    for line in text.splitlines():
-        if line.startswith("file "):
-            file = line.removeprefix("file ")
-        elif " => " in line:
-            name, _, rest = line.strip().partition(" => ")
-            path = None if rest.startswith("not found") else rest.rpartition(" (0x")[0]
-            yield Loaded(file=file, name=name, path=path)
-
-
-def _copy_out(place: Place, found: Mapping[str, str], folder: Path, log: Path) -> Iterator[Outside]:
-    script = ["sh", "-c", WHENCE, "sh", *found.values()]
+def _copy_out(place: Place, found: Sequence[tuple[str, str]], folder: Path, log: Path) -> Iterator[Outside]:
+    script = ["sh", "-c", WHENCE, "sh", *(path for _, path in found)]
     done = place.run(script, env=place.environment(), log=log, capture=True)
     done.check("the image could not say where its libraries come from", code=Exit.BUILD)
-    whence = {path: rest for path, *rest in (line.split("\t") for line in done.stdout.splitlines())}
-    for name, path in found.items():
-        real, package, licence = whence[path]
-        copy = folder / name
+    lines = done.stdout.split("\n")[:-1]
+    if len(lines) != 3 * len(found):
+        raise WainwrightError(
+            "the image did not say where each of its libraries comes from", code=Exit.BUILD, details=done.tail
+        )
+    whence = zip(found, lines[0::3], lines[1::3], lines[2::3], strict=True)
+    for (name, path), real, package, licence in whence:
+        file = PurePosixPath(name).name
+        copy = (
+            folder / file
+            if not (folder / file).exists()
+            else folder / f"{hashlib.sha256(path.encode()).hexdigest()[:8]}-{file}"
+        )
         place.get(real, copy)
-        elf = read_elf(copy.read_bytes())
+        try:
+            elf = read_elf(copy.read_bytes())
+        except ElfError as error:
+            raise WainwrightError(
+                f"the loader finds {name} as {path}, which is no whole ELF file: {error}", code=Exit.BUILD
+            ) from error
         yield Outside(
             name=name,
             soname=elf.soname or name,
@@ -158,9 +108,31 @@ def _copy_out(place: Place, found: Mapping[str, str], folder: Path, log: Path) -
             real_path=real,
             copy=copy,
             package=package or None,
-            licence=GCC_LICENCE if name.split(".so")[0] in GCC_RUNTIME else licence or None,
+            licence=GCC_LICENCE if file.split(".so")[0] in GCC_RUNTIME else licence.strip() or None,
             needed=elf.needed,
         )
+
+
+def _one_of_each(
+    found: Iterable[Outside], needed_by: Mapping[tuple[str, str], Sequence[str]], left: Iterable[Pattern]
+) -> Iterator[Outside]:
+    """Give each library once: a wheel can take in one of a name, and a process loads no second one."""
+    by_name: dict[str, list[Outside]] = {}
+    for library in found:
+        by_name.setdefault(library.name, []).append(library)
+    for name, same in by_name.items():
+        first = same[0]
+        yield first
+        differ = len({_sha256(each.copy) for each in same}) > 1
+        if differ and not any(pattern.matches(each) for pattern in left for each in same):
+            raise WainwrightError(
+                f"two different libraries are called {name}, and a wheel can take in only one",
+                code=Exit.BUILD,
+                details=tuple(f"{each.path}, needed by {', '.join(needed_by[name, each.path])}" for each in same),
+                hint="have all of them find the same one (look at their RPATH), or give one of the two another soname",
+            )
+        for other in same[1:]:
+            other.copy.unlink()
 
 
 def write_libraries(folder: Path, libraries: Sequence[Outside], scripts: Sequence[Script] = ()) -> None:
