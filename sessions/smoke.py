@@ -15,6 +15,7 @@ from wainwright.formats.archive import Archive
 from wainwright.formats.wheelfile import parse_wheel_name, read_dist_info
 from wainwright.run import Completed
 from wainwright.running.collecting import read_libraries, read_scripts
+from wainwright.running.containers import Container
 from wainwright.running.entering import enter, has_python
 from wainwright.running.limits import TimeLimit
 from wainwright.running.linkerscripts import followed
@@ -30,11 +31,17 @@ from wainwright.sessions.proving import prove_loading, prove_mapped
 from wainwright.sessions.stage import Outcome, Piece, carry_out, would
 from wainwright.sessions.standings import have_images
 
-# Says where each module came from, so that an import from a source tree is seen (tilelang#251), and what is mapped.
+# What a wheel could lean on in an image that has them, and a user's machine does not.
+LEANED_ON: Final = frozenset({"LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONHOME", "PYTHONPATH"})
+# Says where each module came from, so that an import from a source tree is seen (tilelang#251), and what is mapped: in
+# a file, since modules print what they like, until the process is gone.
 IMPORT: Final = f"""
 import importlib, json, sys
-files = {{name: getattr(importlib.import_module(name), "__file__", None) for name in sys.argv[1:]}}
-print(json.dumps({{"prefix": sys.prefix, "version": sys.version.split()[0], "files": files, "mapped": {MAPPED}}}))
+answer, *names = sys.argv[1:]
+files = {{name: getattr(importlib.import_module(name), "__file__", None) for name in names}}
+seen = {{"prefix": sys.prefix, "version": sys.version.split()[0], "files": files, "mapped": {MAPPED}}}
+with open(answer, "w") as file:
+    file.write(json.dumps(seen))
 """
 
 
@@ -98,10 +105,11 @@ def _smoke(pipeline: Pipeline, job: Job, wheel: Path, standing: Standing, log: P
     facts: dict[str, Any] = {"image": standing.digest or None, "stands-in": standing.stands_in, "python": None}
     with enter(standing, pipeline.work, pipeline.run, network=_needs_network(wheel)) as place:
         facts |= prove_loading(place, wheel, arch=job.arch, terms=terms, libraries=libraries, where=where, log=log)
-        if not has_python(place):
+        if not (standing.image.python or has_python(place)):  # one that is declared and not there is an error
             left = ", ".join(facts["left-to-the-user"])
             note = f"loads{f', without {left}' if left else ''}; there is no Python here to import it"
             return Outcome(wheel=wheel, facts=facts, note=note)
+        _hold_indexes(place, where)
         trial = Trial(place=place, job=job, image=standing.image, log=log)
         trial.install(wheel)
         facts |= trial.imports(job.variant.smoke.imports)
@@ -126,6 +134,22 @@ def _hold_apart(pipeline: Pipeline, job: Job, standing: Standing, where: str) ->
         )
 
 
+def _hold_indexes(place: Place, where: str) -> None:
+    """Hold that what the wheel depends on comes from where it comes from here, not from what anyone may upload."""
+    if not isinstance(place, Container):
+        return
+    lacking = place.passed.lacking_indexes(place.image.env)
+    if lacking:
+        raise WainwrightError(
+            f"without {' and '.join(lacking)} in the container, what the wheel depends on would come from elsewhere",
+            code=Exit.SMOKE,
+            where=where,
+            details=tuple(f"{name} stays outside: {place.passed.withheld[name]}" for name in lacking),
+            hint="have it in a folder, with PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER; or name an index without a password "
+            f"in `env` of images.{place.image.name}, where an empty {lacking[0]} means the public one",
+        )
+
+
 def _needs_network(wheel: Path) -> bool:
     """Say whether an installation fetches anything: only a wheel with dependencies may reach the index."""
     with Archive.open(wheel) as archive:
@@ -144,7 +168,8 @@ class Trial:
         self.where = f"smoke {job.id} in {image.name}"
         self.python = place.python(job.python)
         self.elsewhere = f"{place.root}/elsewhere"
-        self.env = dict(place.environment()) | {"PYTHONNOUSERSITE": "1"}
+        env = {name: value for name, value in place.environment().items() if name not in LEANED_ON}
+        self.env = env | {"PYTHONNOUSERSITE": "1"}
 
     def install(self, wheel: Path) -> None:
         """Install the wheel by its file; what it depends on comes from the index."""
@@ -159,8 +184,7 @@ class Trial:
 
     def imports(self, names: Sequence[str]) -> dict[str, Any]:
         """Import each module, and hold that it came from the wheel; gives where from."""
-        done = self._try([self.python, "-c", IMPORT, *names], f"import {', '.join(names)} failed", capture=True)
-        seen: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        seen = self._import(names)
         for name, file in seen["files"].items():
             if file is not None and not file.startswith(f"{seen['prefix']}/"):
                 raise WainwrightError(
@@ -172,13 +196,28 @@ class Trial:
             facts["loaded"] = prove_mapped(seen["mapped"], expected, prefix=seen["prefix"], where=self.where)
         return facts
 
-    def command(self, text: str) -> Completed:
+    def _import(self, names: Sequence[str]) -> dict[str, Any]:
+        what = f"import {', '.join(names)}"
+        answer = f"{self.place.root}/imported"
+        done = self._try([self.python, "-c", IMPORT, answer, *names], f"{what} failed")
+        told = self.place.run(["cat", answer], env=self.env, capture=True)
+        try:
+            return dict(json.loads(told.stdout))
+        except ValueError as error:
+            raise WainwrightError(
+                f"{what} ended the process, with exit code 0, before all was imported",
+                code=Exit.SMOKE,
+                where=self.where,
+                details=done.tail,
+            ) from error
+
+    def command(self, text: str, *, capture: bool = False) -> Completed:
         """Run a shell command of release.toml; `python` in it is the one that has the wheel."""
-        return self._try(["sh", "-ec", text], f"`{text}` failed", capture=True)
+        return self._try(["sh", "-ec", text], f"`{text}` failed", capture=capture)
 
     def backends(self, text: str) -> list[str]:
         """Hold the backends that the wheel says it has against those that its variant declares."""
-        found = sorted(self.command(text).stdout.split())
+        found = sorted(self.command(text, capture=True).stdout.split())
         declared = sorted(self.job.variant.backends)
         if found != declared:
             raise WainwrightError(

@@ -103,7 +103,7 @@ def test_the_environment_is_an_allow_list(tmp_path: Path) -> None:
         "PIP_CERT": str(bundle),
         "SSL_CERT_FILE": str(bundle),
         "PIP_CONFIG_FILE": str(bundle),
-        "PIP_FIND_LINKS": f"{tmp_path} https://packages.example.org/wheels",
+        "PIP_FIND_LINKS": f"{bundle} https://packages.example.org/wheels",
     }
     with inside(engine.debian(), network=True, environ=secrets | harmless) as place:
         seen = text(place, "env; cat $PIP_CERT $SSL_CERT_FILE; cat /proc/1/environ")

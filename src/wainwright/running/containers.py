@@ -26,7 +26,7 @@ from wainwright.running.containerpythons import VENV, find_in_container
 from wainwright.running.copying import pack, settle
 from wainwright.running.engines import Engine, platform_of
 from wainwright.running.images import Found, ref_of
-from wainwright.running.passing import Passing, passing
+from wainwright.running.passing import PROXIES, Passing, passing
 from wainwright.running.refusals import refusal, saying
 from wainwright.values import Python
 
@@ -207,11 +207,12 @@ def enter_container(
             arch=arch,
             home=found.env.get("HOME", home),
             inherited=found.env,
-            passed=passing(environ, network=network, folder=f"{HOME}/certificates"),
+            passed=passing(environ, network=network, folder=f"{HOME}/passed"),
             run_here=run,
             extra=extra or {},
             cached=cache is not None,
         )
+        _tell_withheld(container)
         try:
             if container.passed.files:
                 container.put_all(container.passed.files)
@@ -238,6 +239,8 @@ def _started(
         *(f"--platform={platform_of(arch)}", "--user=0:0", "--workdir=/", "--entrypoint=sh"),
         *([] if keep else ["--rm"]),
         *([] if network else ["--network=none"]),
+        *(["--http-proxy=false"] if engine.name == "podman" else []),
+        *(f"--env={name}=" for name in PROXIES),
         *limits,
         found.id,
         *("-c", IDLE if not keep else IDLE.replace("exec cat", "cat") + "; exec sleep 86400"),
@@ -311,6 +314,17 @@ def _remove(engine: Engine, name: str) -> None:
     quiet = subprocess.DEVNULL
     for words in commands:
         subprocess.Popen(words, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True).wait()
+
+
+def _tell_withheld(container: Container) -> None:
+    for name, why in container.passed.withheld.items():
+        if name not in container.image.env and name not in _told:
+            _told.add(name)
+            sys.stderr.write(f"{name} stays outside of containers: {why}\n")
+            sys.stderr.flush()
+
+
+_told: Final[set[str]] = set()
 
 
 def _kept(engine: Engine, name: str, image: Image, error: BaseException) -> None:
