@@ -10,13 +10,11 @@ from pathlib import Path
 from packaging.version import Version
 
 from wainwright.counting import counted
-from wainwright.errors import WainwrightError
 from wainwright.hosts.github import GitHub
 from wainwright.hosts.releasepage import ReleasePage
 from wainwright.hosts.sites import Hosts
 from wainwright.hosts.wanted import Wanted
 from wainwright.releasing import manifest as manifests
-from wainwright.releasing import pages
 from wainwright.releasing.journal import JOURNAL, Journal
 from wainwright.releasing.kept import home
 from wainwright.releasing.manifest import Manifest
@@ -25,6 +23,7 @@ from wainwright.releasing.proofs import examine
 from wainwright.releasing.publication import Row, table
 from wainwright.releasing.publishing import Publication, Site
 from wainwright.releasing.sealing import seal
+from wainwright.sessions import indexing
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.pipeline import Pipeline, say, tell, translated
 from wainwright.sessions.releasing import (
@@ -61,6 +60,7 @@ def run(pipeline: Pipeline, _: Selection) -> None:
             return
         sealed = known or _sealed(pipeline, subject)
         folder = home(pipeline.wheelhouse, sealed.tag)
+        indexing.look(pipeline, hosts, sealed)
         publication = Publication(
             sites=list(_sites(pipeline, hosts, sealed, folder)),
             journal=Journal.open(
@@ -72,7 +72,10 @@ def run(pipeline: Pipeline, _: Selection) -> None:
             pause=pipeline.clock.sleep,
         )
         rows = publication.run()
-        _index_pages(pipeline, hosts, sealed, publication)
+        if pipeline.options.dry_run:
+            indexing.foretell(pipeline, hosts)
+        else:
+            indexing.put(pipeline, hosts, sealed, publication.links)
     _show(pipeline, subject, rows)
 
 
@@ -95,8 +98,7 @@ def _foretell(pipeline: Pipeline, subject: Subject, hosts: Hosts, refusals: Iter
     lines += [f"{name}: {line}" for name in hosts.indexes for line in bound[name]]
     for line in (*lines, *(f"{name}: would make the release public" for name in hosts.githubs)):
         say(f"publish: {line}")
-    for name in hosts.githubs:
-        _tell_of_index(pipeline, hosts, name)
+    indexing.foretell(pipeline, hosts)
 
 
 def _sealed(pipeline: Pipeline, subject: Subject) -> Manifest:
@@ -141,39 +143,6 @@ def _page(pipeline: Pipeline, github: GitHub, name: str, sealed: Manifest, folde
         version_of=pipeline.release.project.version_of,
     )
     return ReleasePage(github, wanted)
-
-
-def _index_pages(pipeline: Pipeline, hosts: Hosts, sealed: Manifest, publication: Publication) -> None:
-    """Write the index over each release page that wants one, and push it where that is asked for."""
-    for name, github in hosts.githubs.items():
-        if not hosts.declared[name].index:
-            continue
-        folder = pipeline.wheelhouse / "pages" / name
-        if pipeline.options.dry_run:
-            _tell_of_index(pipeline, hosts, name)
-            continue
-        groups = pages.links(sealed, name, release_url=publication.links[name])
-        pages.write(folder, sealed.name, groups)
-        say(f"publish: {name}: the index is in {folder}")
-        if pipeline.options.push:
-            remote = _remote(pipeline, github)
-            pushed = pages.push(
-                sealed.name, groups, remote=remote, message=f"{sealed.name} {sealed.version}", run=pipeline.run
-            )
-            say(f"publish: {name}: {'pushed to' if pushed else 'unchanged on'} {pages.BRANCH}")
-
-
-def _tell_of_index(pipeline: Pipeline, hosts: Hosts, name: str) -> None:
-    if hosts.declared[name].index:
-        push = " and push it" if pipeline.options.push else ""
-        say(f"publish: {name}: would write {pipeline.wheelhouse / 'pages' / name}{push}")
-
-
-def _remote(pipeline: Pipeline, github: GitHub) -> str:
-    asked = pipeline.run(["git", "-C", str(pipeline.release.root), "remote", "get-url", "origin"], capture=True)
-    if not asked.ok:
-        raise WainwrightError(f"no git remote leads to {github.repository}", hint="git remote add origin …")
-    return asked.stdout.strip()
 
 
 def _show(pipeline: Pipeline, subject: Subject, rows: tuple[Row, ...]) -> None:

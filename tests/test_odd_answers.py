@@ -113,6 +113,7 @@ def wanted(folder: Path) -> Asset:
 
 PASSWORD, DASHED = "a password", "pass\u2014word"
 JSON = "application/vnd.pypi.simple.v1+json"
+VALUES: list[Any] = [None, 5, "12", [], {"sha256": 5}, -1, True]
 FILE: dict[str, Any] = {"filename": "demo-0.9.tar.gz", "url": "/files/demo-0.9.tar.gz", "hashes": {}, "size": 3}
 
 
@@ -127,7 +128,7 @@ def pages() -> Iterator[tuple[str, bytes]]:
     yield "text/html; charset=klingon", b"\xff\xfe\x00"
     yield from ((JSON, body) for body in (NESTED, b"\xff", b"5", b"null", b"", b'{"meta": 5}', page(None), page([5])))
     for key in FILE:
-        yield from ((JSON, page([FILE | {key: value}])) for value in (None, 5, "12", [], {"sha256": 5}, -1, True))
+        yield from ((JSON, page([FILE | {key: value}])) for value in VALUES)
 
 
 def page(files: object) -> bytes:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import http.server
-import json
 import subprocess
 import sys
 import threading
@@ -15,15 +14,14 @@ import pytest
 
 import native
 import releases
-from wainwright.errors import Exit, WainwrightError
 from wainwright.hosts.simplepage import parse
 from wainwright.receipts import Artifact
 from wainwright.releasing import pages
+from wainwright.releasing.indexfolder import write
 from wainwright.releasing.kept import home
 from wainwright.releasing.manifest import Manifest
 from wainwright.releasing.pages import Link
 from wainwright.releasing.sealing import seal
-from wainwright.run import run
 
 TOML = releases.TOML.replace('repository = "owner/demo"', 'repository = "owner/demo"\nindex = true')
 A, B = "a" * 64, "b" * 64
@@ -52,27 +50,6 @@ def test_both_forms_tell_the_same() -> None:
     assert list(one) == list(two) == [each.name for each in there]
     assert {each.sha256 for each in one.values()} == {each.sha256 for each in two.values()} == {A}
     assert 'data-requires-python="&gt;=3.10,&lt;4"' in pages.project_html("demo", there)
-
-
-def test_earlier_releases_stay_listed(tmp_path: Path) -> None:
-    pages.write(tmp_path, "Demo", {"": [link()], "llvm": [link()]})
-    pages.write(tmp_path, "Demo", {"": [link("demo-2.0-py3-none-any.whl")]})
-    data = json.loads((tmp_path / "demo" / "index.json").read_text())
-    assert [each["filename"] for each in data["files"]] == ["demo-1.0-py3-none-any.whl", "demo-2.0-py3-none-any.whl"]
-    assert data["versions"] == ["1.0", "2.0"]
-    assert len(json.loads((tmp_path / "llvm" / "demo" / "index.json").read_text())["files"]) == 1
-
-
-def test_another_file_under_a_listed_name_is_a_conflict(tmp_path: Path) -> None:
-    pages.write(tmp_path, "demo", {"": [link()]})
-    with pytest.raises(WainwrightError) as caught:
-        pages.write(tmp_path, "demo", {"": [link(sha256=B)]})
-    assert caught.value.code is Exit.CONFLICT
-
-
-def test_a_variant_of_the_projects_name_has_no_address(tmp_path: Path) -> None:
-    with pytest.raises(WainwrightError):
-        pages.write(tmp_path, "De.mo", {"": [link()], "de-mo": [link()]})
 
 
 @contextmanager
@@ -116,7 +93,7 @@ def test_pip_takes_the_right_wheel_from_the_page(
         for file in made.bound_for("page"):
             (download / file.name).write_bytes((home(trial.wheelhouse, made.tag) / file.path).read_bytes())
         groups = pages.links(made, "page", release_url=f"{url}/owner/demo/releases/tag/v1.0")
-        pages.write(site / "index", made.name, groups)
+        write(site / "index", made.name, groups)
         subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
         python = str(tmp_path / "venv" / "bin" / "python")
         pip = [python, "-m", "pip", "install", "--isolated", "--quiet", "--no-cache-dir", "--index-url"]
@@ -155,28 +132,9 @@ def test_an_old_pip_installs_what_has_metadata_beside_it(tmp_path: Path, form: s
             sha256=Artifact.of(wheel).sha256,
             metadata=hashlib.sha256(text).hexdigest(),
         )
-        pages.write(site, "Pebble.Trial", {"": [made]})
+        write(site, "Pebble.Trial", {"": [made]})
         done = subprocess.run(
             [*pip, "--isolated", "--index-url", url, "pebble-trial"],
             capture_output=True, text=True, env={}, check=False,
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
-
-
-def test_the_pages_are_pushed_and_added_to(tmp_path: Path) -> None:
-    remote = tmp_path / "remote.git"
-    subprocess.run(["git", "init", "--quiet", "--bare", str(remote)], check=True)
-    first, second = {"": [link()]}, {"": [link("demo-2.0-py3-none-any.whl")]}
-    assert pages.push("demo", first, remote=str(remote), message="demo 1.0", run=run)
-    assert not pages.push("demo", first, remote=str(remote), message="demo 1.0", run=run)
-    assert pages.push("demo", second, remote=str(remote), message="demo 2.0", run=run)
-    show = ["git", "-C", str(remote), "show", "gh-pages:demo/index.html"]
-    page = subprocess.run(show, capture_output=True, text=True, check=True).stdout
-    assert "demo-1.0-py3" in page
-    assert "demo-2.0-py3" in page
-
-
-def test_a_remote_that_is_not_there_is_said(tmp_path: Path) -> None:
-    with pytest.raises(WainwrightError) as caught:
-        pages.push("demo", {"": [link()]}, remote=str(tmp_path / "none.git"), message="demo", run=run)
-    assert "git ls-remote failed" in caught.value.what

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from wainwright.errors import Exit
+from wainwright.errors import Exit, WainwrightError
 from wainwright.finding import Finding
 from wainwright.masking import Mask
 from wainwright.run import Completed, Run
@@ -53,6 +54,24 @@ class Tree:
         branch = self._one("symbolic-ref", "--quiet", "--short", "HEAD")
         own = self._one("config", f"branch.{branch}.remote") if branch else None
         return next((name for name in (own, "origin", *names[:1]) if name in names), None)
+
+    def leading_to(self, repository: str) -> str:
+        """Give the address of the remote that leads to a repository on GitHub, `owner/name`.
+
+        Raises WainwrightError (REFUSED) when none does: origin may be a fork of it, or a mirror.
+        """
+        names = self._git("remote").stdout.split()
+        addresses = [self._one("remote", "get-url", "--push", name) or "" for name in names]
+        leads = re.compile(rf".*[/:]{re.escape(repository)}(\.git)?/*", re.IGNORECASE)
+        found = next(filter(leads.fullmatch, addresses), None)
+        if found is None:
+            raise WainwrightError(
+                f"no git remote leads to {repository}",
+                code=Exit.REFUSED,
+                where=str(self.folder),
+                hint=f"git remote add NAME ADDRESS, an address that ends in {repository}.git",
+            )
+        return found
 
     def findings(self, tag: str) -> Iterator[Finding]:
         """Say what of tag, HEAD, tree, submodules and remote does not agree."""
