@@ -13,6 +13,7 @@ import pytest
 
 import releases
 import servers
+from misbehaving import Fault, Seen
 from releases import Trial
 from servers import Small
 from strict_github import OWNER, REPO, TOKEN, StrictGitHub
@@ -22,7 +23,7 @@ from wainwright.finding import Finding, refuse
 from wainwright.hosts.patience import Patience
 from wainwright.hosts.sites import connected
 from wainwright.hosts.tokens import Scope, scope
-from wainwright.releasing import filechecks
+from wainwright.releasing import filechecks, kept
 from wainwright.releasing.gitstate import Tree
 from wainwright.releasing.manifest import File
 from wainwright.releasing.preflight import Preflight
@@ -254,6 +255,28 @@ def test_a_sealed_release_is_compared_by_digest(world: World) -> None:
     assert world.said(files=made.files) == []
     world.index.files[world.trial.wheel("full").name] = b"another"
     assert any("is there already, and is another file" in line for line in world.said(files=made.files))
+
+
+def test_what_a_host_does_not_tell_is_not_called_another_file(world: World) -> None:
+    made = seal(world.trial.sealing(), reseal=False, public=lambda _: ())
+    world.changes |= {"manifest": made, "wheelhouse": kept.home(world.trial.wheelhouse, "v1.0")}
+    github = world.github
+    release = github.add_release("v1.0")
+    first, *others = made.bound_for("page")
+    for file in others:
+        content = (kept.home(world.trial.wheelhouse, "v1.0") / file.path).read_bytes()
+        github.add_asset(release, file.name, content, digest=False)
+
+    def describes(seen: Seen) -> Fault | None:  # as emulate does, instead of serving the bytes
+        asset = github.assets.get(int(seen.path.rpartition("/")[2])) if "/releases/assets/" in seen.path else None
+        return Fault(status=200, body=github.shown_asset(asset)) if asset else None
+
+    github.plan = describes
+    wrong, unknown = world.preflight(files=made.files).findings()
+    assert (wrong.code, wrong.details) == (Exit.CONFLICT, (first.name,))
+    assert (unknown.code, {*unknown.details}) == (Exit.REFUSED, {file.name for file in others})
+    assert "the host neither tells the digests of these files nor serves their bytes" in unknown.what
+    assert "release another version" not in unknown.hint
 
 
 @pytest.fixture

@@ -175,6 +175,24 @@ def test_a_lost_seal_of_what_is_public_is_found_first(world: Tagged) -> None:
     assert not (world.trial.wheelhouse / "manifest.json").exists()
 
 
+def test_a_lost_wheelhouse_is_put_back_as_the_hint_says(world: Tagged, tmp_path: Path) -> None:
+    go(world)
+    wheelhouse, saved = world.trial.wheelhouse, tmp_path / "saved" / "wheelhouse"
+    shutil.copytree(wheelhouse, saved)
+    shutil.rmtree(wheelhouse)
+    with pytest.raises(WainwrightError) as caught:
+        preflight.run(pipeline(world), Selection())
+    assert caught.value.code is Exit.CONFLICT
+    assert str(caught.value).count("put back wheelhouse/sealed/v1.0/ and wheelhouse/seals/v1.0.json from") == 2
+    shutil.copytree(saved / "sealed" / "v1.0", wheelhouse / "sealed" / "v1.0")
+    (wheelhouse / "seals").mkdir()
+    shutil.copy2(saved / "seals" / "v1.0.json", wheelhouse / "seals")
+    preflight.run(pipeline(world), Selection())
+    public = list(world.github.public)
+    go(world)
+    assert world.github.public == public
+
+
 def test_the_index_is_pushed_where_asked(world: Tagged) -> None:
     with pytest.raises(WainwrightError, match="no git remote leads to octo/demo") as caught:
         go(world, push=True)

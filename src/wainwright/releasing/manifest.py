@@ -148,7 +148,7 @@ def read(wheelhouse: Path, tag: str) -> Manifest | None:
     """
     found: list[Manifest] = []
     broken: list[WainwrightError] = []
-    for path in (wheelhouse / MANIFEST, _seal_of(wheelhouse, tag)):
+    for path in (wheelhouse / MANIFEST, seal_of(wheelhouse, tag)):
         try:
             found += [parse(path.read_bytes(), where=str(path))] if path.exists() else []
         except WainwrightError as error:
@@ -161,7 +161,7 @@ def read(wheelhouse: Path, tag: str) -> Manifest | None:
             f"it is not what {tag} was sealed with: its copy says otherwise",
             code=Exit.REFUSED,
             where=str(wheelhouse / MANIFEST),
-            details=(f"the copy is {_seal_of(wheelhouse, tag)}", *_between(*found)),
+            details=(f"the copy is {seal_of(wheelhouse, tag)}", *_between(*found)),
             hint="one of the two was edited: put back what was sealed",
         )
     return found[0] if found else None
@@ -184,7 +184,7 @@ def _between(one: Manifest, other: Manifest) -> Iterator[str]:
 
 def write(manifest: Manifest, wheelhouse: Path) -> None:
     """Write the manifest. The copy below `seals/` comes first: whatever interrupts, the tag is known."""
-    copy = _seal_of(wheelhouse, manifest.tag)
+    copy = seal_of(wheelhouse, manifest.tag)
     copy.parent.mkdir(parents=True, exist_ok=True)
     for path in (copy, wheelhouse / MANIFEST):
         _have(path, manifest.to_json())
@@ -212,5 +212,5 @@ def _have(path: Path, text: str) -> None:
         replace_text(path, text)
 
 
-def _seal_of(wheelhouse: Path, tag: str) -> Path:
+def seal_of(wheelhouse: Path, tag: str) -> Path:
     return wheelhouse / SEALS / f"{quote(tag, safe='')}.json"

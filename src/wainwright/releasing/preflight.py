@@ -22,7 +22,8 @@ from wainwright.hosts.tokens import PREFIX, scope
 from wainwright.hosts.wanted import Wanted, objections
 from wainwright.releasing import filechecks, statedmetadata
 from wainwright.releasing.gitstate import Tree
-from wainwright.releasing.manifest import File, Manifest
+from wainwright.releasing.kept import home
+from wainwright.releasing.manifest import File, Manifest, seal_of
 from wainwright.releasing.notes import human
 from wainwright.run import Run
 
@@ -162,7 +163,7 @@ class Preflight:
                 where=f"publish.{name}",
                 what=f"{self.version} is there already, and what it was sealed with is not here",
                 details=known,
-                hint=f"restore {self.wheelhouse.name}/ from where it was published, or {self._otherwise}",
+                hint=self._restored,
                 code=Exit.CONFLICT,
             )
 
@@ -185,19 +186,37 @@ class Preflight:
         if seen is None or seen.draft:
             return
         state = "public and immutable" if seen.immutable else "public"
-        wrong = tuple(asset.name for asset in assets if fate(asset, held.get(asset.name)) is not Fate.SAME)
         if not assets:
             yield Finding(
                 where=where,
                 what=f"the release {self.tag} is {state}, and what it was sealed with is not here",
                 details=(seen.url,),
-                hint=f"what is public is never changed: {self._otherwise}",
+                hint=self._restored,
                 code=Exit.CONFLICT,
             )
-        elif wrong and self.manifest is not None:
+        elif self.manifest is not None:
+            fates = {asset.name: fate(asset, held.get(asset.name)) for asset in assets}
+            yield from self._compared(where, fates, state)
+
+    def _compared(self, where: str, fates: Mapping[str, Fate], state: str) -> Iterator[Finding]:
+        """Tell files that are not what was sealed from those of which nobody can know."""
+        wrong = tuple(name for name, found in fates.items() if found not in {Fate.SAME, Fate.UNKNOWN})
+        if wrong:
             what = f"the release {self.tag} is {state}, without these files as they are sealed"
             hint = "what is public is never changed: release another version"
             yield Finding(where=where, what=what, details=wrong, hint=hint, code=Exit.CONFLICT)
+        unknown = tuple(name for name, found in fates.items() if found is Fate.UNKNOWN)
+        if unknown:
+            what = f"the release {self.tag} is {state}, and the host neither tells the digests of these files "
+            what += "nor serves their bytes"
+            yield Finding(where=where, what=what, details=unknown, hint="compare them by hand")
+
+    @property
+    def _restored(self) -> str:
+        """Say how to go on with what is public, whose evidence no destination has."""
+        folder = Path(self.wheelhouse.name)
+        kept = f"{home(folder, self.tag)}/ and {seal_of(folder, self.tag)}"
+        return f"put back {kept} from where it was sealed: what is public is never changed; else {self._otherwise}"
 
     @property
     def _otherwise(self) -> str:
