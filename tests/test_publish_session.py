@@ -193,6 +193,60 @@ def test_a_lost_wheelhouse_is_put_back_as_the_hint_says(world: Tagged, tmp_path:
     assert world.github.public == public
 
 
+def second(world: Tagged) -> tuple[str, ...]:
+    """Have 1.1 tagged, pushed and proven; give what its pipeline is told."""
+    pyproject = world.root / "pyproject.toml"
+    pyproject.write_text(pyproject.read_text().replace("1.0", "1.1"))
+    git(world.root, "commit", "--quiet", "--all", "-m", "1.1")
+    git(world.root, "tag", "-a", "v1.1", "-m", "1.1")
+    git(world.root, "push", "--quiet", "origin", "main", "v1.1")
+    world.github.tags["v1.1"] = ("commit", git(world.root, "rev-parse", "HEAD"))
+    for variant in ("full", "reduced"):
+        old = world.trial.wheel(variant)
+        releases.make_wheel(old.with_name(old.name.replace("-1.0", "-1.1")), says=f"{variant} 1.1")
+        old.unlink()
+    world.prove("v1.1")
+    return ("v1.1",)
+
+
+def listed(page: Path) -> list[str]:
+    return json.loads((page / "demo" / "index.json").read_text())["versions"]  # type: ignore[no-any-return]
+
+
+def test_the_index_lists_what_was_released_elsewhere(world: Tagged, capsys: pytest.CaptureFixture[str]) -> None:
+    go(world)
+    index = world.trial.wheelhouse / "pages" / "page"
+    before = (index / "index.html").read_bytes(), (index / "reduced" / "demo" / "index.json").read_bytes()
+    shutil.rmtree(index.parent)  # as on another machine
+    go(world)
+    assert before == ((index / "index.html").read_bytes(), (index / "reduced" / "demo" / "index.json").read_bytes())
+    shutil.rmtree(index.parent)
+    world.github.add_asset(world.github.add_release("v0.9"), "manifest.json", b"of another program")
+    words = second(world)
+    publish.run(world.pipeline(*words), Selection())
+    assert listed(index) == ["1.0", "1.0+reduced", "1.1", "1.1+reduced"]
+    assert listed(index / "reduced") == ["1.0+reduced", "1.1+reduced"]
+    assert "page: the index lists v1.0, too" in capsys.readouterr().err
+    reads = world.github.count("GET", "/storage")
+    publish.run(world.pipeline(*words), Selection())
+    assert world.github.count("GET", "/storage") == reads + 1, "what is listed is not read again"
+
+
+def test_what_the_branch_lists_is_listed_here_and_what_is_listed_here_is_pushed(world: Tagged) -> None:
+    pages = pushed_to(world)
+    go(world)
+    words = second(world)
+    publish.run(world.pipeline(*words, push=True), Selection())
+    pushed = json.loads(git(pages, "show", "gh-pages:demo/index.json"))
+    assert pushed["versions"] == ["1.0", "1.0+reduced", "1.1", "1.1+reduced"]
+    index = world.trial.wheelhouse / "pages" / "page"
+    shutil.rmtree(index)
+    reads = world.github.count("GET", "/storage")
+    publish.run(world.pipeline(*words, push=True), Selection())
+    assert listed(index) == pushed["versions"]
+    assert world.github.count("GET", "/storage") == reads, "the branch tells it"
+
+
 def test_the_index_is_pushed_where_asked(world: Tagged) -> None:
     with pytest.raises(WainwrightError, match="no git remote leads to octo/demo") as caught:
         go(world, push=True)

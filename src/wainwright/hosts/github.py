@@ -32,7 +32,7 @@ _LINK: Final = re.compile(r'<([^>]*)>[^,<]*?;\s*rel="?([^",;]*)"?')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A release as GitHub holds it."""
+    """A release as GitHub holds it; `holds` are the names of its assets where the host tells them along."""
 
     id: int
     tag: str
@@ -43,9 +43,11 @@ class Page:
     immutable: bool
     url: str
     upload_url: str
+    holds: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Page:
+        assets = data.get("assets")
         return cls(
             id=int(data["id"]),
             tag=_text(data["tag_name"]),
@@ -56,6 +58,9 @@ class Page:
             immutable=bool(data.get("immutable")),
             url=_text(data.get("html_url")),
             upload_url=_text(data["upload_url"]).partition("{")[0],
+            holds=frozenset(str(each.get("name")) for each in assets if isinstance(each, Mapping))
+            if isinstance(assets, list)
+            else frozenset(),
         )
 
 

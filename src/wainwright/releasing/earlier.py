@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +19,7 @@ from wainwright.formats.wheelfile import WheelName, parse_wheel_name
 from wainwright.hosts.github import GitHub, Held, Page, kept_name
 from wainwright.hosts.indexpages import Pages
 from wainwright.hosts.patience import Gone, Unprocessable
-from wainwright.releasing.manifest import MANIFEST, SUMS
+from wainwright.releasing.manifest import MANIFEST, SUMS, Manifest
 from wainwright.releasing.manifest import parse as parse_manifest
 from wainwright.releasing.nightly import day_of
 
@@ -110,7 +110,7 @@ def on_page(github: GitHub, question: Question) -> Earlier | None:
             variant=variants.get(held.name),
         )
         for held in assets.values()
-        if (name := _wheel_name(held.name))
+        if (name := wheel_name(held.name))
     ]
     return Earlier(label=f"{page.tag} of {github.repository}", wheels=tuple(wheels))
 
@@ -125,7 +125,7 @@ def on_index(pages: Pages, question: Question) -> Earlier | None:
         raise pages.lost
     versions: dict[Version, list[Published]] = {}
     for file in files.values():
-        name = _wheel_name(file.name)
+        name = wheel_name(file.name)
         if name is not None and (question.tag is not None or not file.yanked):
             wheel = Published(
                 name=name,
@@ -151,7 +151,7 @@ def _version(question: Question, page: Page) -> Version | None:
     return question.project.release_of(page.tag)
 
 
-def _wheel_name(name: str) -> WheelName | None:
+def wheel_name(name: str) -> WheelName | None:
     """Read the name of a wheel; None for any other file, and for what is no name at all."""
     try:
         return parse_wheel_name(name) if name.endswith(".whl") and "/" not in name else None
@@ -161,15 +161,34 @@ def _wheel_name(name: str) -> WheelName | None:
 
 def _told(github: GitHub, assets: Mapping[str, Held]) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Give variant and sha256 of the release's files by name, as far as its manifest or else SHA256SUMS tell them."""
-    if MANIFEST in assets:
-        text = _text(github, assets[MANIFEST])
-        with suppress(WainwrightError):  # another program's file of this name
-            files = {kept_name(file.name): file for file in parse_manifest(text, where=MANIFEST).wheels}
-            return {key: file.variant for key, file in files.items()}, {key: file.sha256 for key, file in files.items()}
+    manifest = _manifest(github, assets)
+    if manifest is not None:
+        files = {kept_name(file.name): file for file in manifest.wheels}
+        return {key: file.variant for key, file in files.items()}, {key: file.sha256 for key, file in files.items()}
     if SUMS in assets:
         lines = map(_SUM.fullmatch, _text(github, assets[SUMS]).decode("utf-8", "replace").splitlines())
         return {}, {kept_name(match[2]): match[1] for match in lines if match}
     return {}, {}
+
+
+def manifests(github: GitHub, project: Project, *, but: Container[Version]) -> Iterator[tuple[Page, Manifest]]:
+    """Give the public releases of a project, but those of some versions, with the manifest that each is sealed with."""
+    for page in github.releases():
+        version = project.release_of(page.tag)
+        if page.draft or MANIFEST not in page.holds or version is None or version in but:
+            continue
+        with _still_there(github):
+            found = _manifest(github, {held.name: held for held in github.assets(page.id) if held.uploaded})
+        if found is not None and found.tag == page.tag:
+            yield page, found
+
+
+def _manifest(github: GitHub, assets: Mapping[str, Held]) -> Manifest | None:
+    if MANIFEST in assets:
+        text = _text(github, assets[MANIFEST])
+        with suppress(WainwrightError):  # another program's file of this name
+            return parse_manifest(text, where=MANIFEST)
+    return None
 
 
 def _text(github: GitHub, held: Held) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -60,6 +61,23 @@ def planned(folder: Path, project: str, groups: Mapping[str, Iterable[Link]], *,
         texts |= {page / JSON: project_json(name, listed), page / HTML: project_html(name, listed)}
         texts |= {root / JSON: root_json(names), root / HTML: root_html(names)}
     return texts
+
+
+def listed(folder: Path, project: str, variants: Iterable[str], *, called: str = "") -> Mapping[str, tuple[Link, ...]]:
+    """Give what the pages of a project list by now, by variant, and all of it under the empty name; raises CONFLICT."""
+    name = canonicalize_name(project)
+    places = {group: f"{group}/{name}" if group else name for group in ("", *variants)}
+    pages = {group: _Page(folder=folder, name=place, called=called) for group, place in places.items()}
+    return {group: links for group, page in pages.items() if (links := page.merged(()))}
+
+
+def together(*each: Mapping[str, Iterable[Link]]) -> Mapping[str, tuple[Link, ...]]:
+    """Put groups of links together; of two of one name the later is taken."""
+    found: dict[str, dict[str, Link]] = {}
+    for groups in each:
+        for group, links in groups.items():
+            found.setdefault(group, {}).update({link.name: link for link in links})
+    return {group: tuple(links.values()) for group, links in found.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +148,27 @@ class _Page:
         return WainwrightError(what, code=Exit.CONFLICT, where=where, details=details, hint=hint)
 
 
+def on_branch(project: str, variants: Iterable[str], *, remote: str, run: Run) -> Mapping[str, tuple[Link, ...]]:
+    """Give what the pages of a project list on the branch; raises WainwrightError as `listed` does, and as git."""
+    with _checked_out(remote, run) as (here, _):
+        return listed(here.tree, project, variants, called=BRANCH)
+
+
+@contextmanager
+def _checked_out(remote: str, run: Run) -> Iterator[tuple[_Git, bool]]:
+    """Check the branch out in a folder that is gone afterwards; say whether it is begun here."""
+    with tempfile.TemporaryDirectory(prefix="wainwright-pages-") as temporary:
+        here = _Git(tree=Path(temporary), remote=remote, run=run)
+        here("init", "--quiet")
+        first = not here.has_branch()
+        if first:
+            here("checkout", "--quiet", "--orphan", BRANCH)
+        else:
+            here("fetch", "--quiet", "--depth=1", "REMOTE", BRANCH)
+            here("checkout", "--quiet", "-B", BRANCH, "FETCH_HEAD")
+        yield here, first
+
+
 def push(
     project: str,
     groups: Mapping[str, Iterable[Link]],
@@ -143,15 +182,7 @@ def push(
 
     A dry run fetches and compares, and pushes nothing.
     """
-    with tempfile.TemporaryDirectory(prefix="wainwright-pages-") as temporary:
-        here = _Git(tree=Path(temporary), remote=remote, run=run)
-        here("init", "--quiet")
-        first = not here.has_branch()
-        if first:
-            here("checkout", "--quiet", "--orphan", BRANCH)
-        else:
-            here("fetch", "--quiet", "--depth=1", "REMOTE", BRANCH)
-            here("checkout", "--quiet", "-B", BRANCH, "FETCH_HEAD")
+    with _checked_out(remote, run) as (here, first):
         written = list(write(here.tree, project, groups, called=BRANCH))
         if first:
             (here.tree / ".nojekyll").touch()  # a host that runs Jekyll would leave out what begins with an underscore
