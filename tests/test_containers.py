@@ -158,6 +158,38 @@ def test_a_command_that_hangs_is_ended_in_there_too() -> None:
         assert "sleep) S" not in text(place, "cat /proc/[0-9]*/stat")
 
 
+def test_an_image_without_cat_is_a_sentence() -> None:
+    image = engine.made("catless", f"FROM {engine.debian().ref}\nRUN rm /bin/cat\n")
+    with pytest.raises(WainwrightError, match="the image has no `cat`") as caught, inside(image):
+        pass
+    assert caught.value.code == Exit.ENGINE
+
+
+def test_a_command_that_breaks_the_shell_is_told_from_a_container_that_has_ended() -> None:
+    with inside(engine.debian()) as place:
+        place.run(["rm", "/bin/sh"], env=place.environment())
+        broken = place.run(["sh", "-c", "true"], env=place.environment())
+        assert "`sh` cannot be run in there any more" in broken.tail[-1]
+        assert not broken.lost
+    with inside(engine.debian()) as place:
+        engine.engine().ask("kill", place.name)
+        gone = place.run(["true"], env=place.environment())
+    assert "the container has ended before its command" in gone.tail[-1]
+    with pytest.raises(WainwrightError) as caught:
+        gone.check("the build failed", code=Exit.BUILD)
+    assert caught.value.code == Exit.ENGINE
+
+
+def test_memory_that_ran_out_before_is_not_blamed_for_a_later_failure() -> None:
+    image = replace(engine.debian(), memory=64 << 20)
+    with inside(image) as place:
+        hungry = "python3 -c 'x = bytearray(1 << 30)' || true"
+        assert place.run(["sh", "-c", hungry], env=place.environment()).ok
+        done = place.run(["sh", "-c", "echo wrong; exit 3"], env=place.environment())
+    assert done.tail[0] == "wrong"
+    assert ", now or before, which may be why: raise `memory`" in done.tail[-1]
+
+
 def test_the_kernel_ending_a_process_for_memory_is_said() -> None:
     image = replace(engine.debian(), memory=64 << 20)
     with inside(image) as place:

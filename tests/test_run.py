@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from wainwright.errors import Exit, WainwrightError
-from wainwright.run import TAIL_LINES, run
+from wainwright.run import CAPTURE_LIMIT, TAIL_LINES, run
 
 
 def _alive(pid: int) -> bool:
@@ -56,13 +56,31 @@ def test_captured_stdout_is_text_and_stderr_the_tail(tmp_path: Path) -> None:
     done = run(["sh", "-c", "seq 1 20000; echo wrong >&2"], capture=True, log=log)
     assert done.stdout.split() == [str(n) for n in range(1, 20001)]
     assert done.tail == ("wrong",)
-    assert log.read_text().endswith("\nwrong\n")
+    assert {"20000", "wrong"} <= set(log.read_text().splitlines())
+
+
+def test_what_is_captured_is_bounded_and_too_much_of_it_is_no_answer() -> None:
+    many = CAPTURE_LIMIT + 1
+    done = run(["sh", "-c", f"head -c {many} /dev/zero | tr '\\0' x; echo end"], capture=True)
+    assert len(done.stdout) == CAPTURE_LIMIT
+    assert done.stdout.endswith("xend\n")
+    with pytest.raises(WainwrightError, match="printed more than 64 MB"):
+        done.check("it cannot be asked", code=Exit.BUILD)
+
+
+def test_an_error_shows_what_was_captured_beside_the_tail() -> None:
+    with pytest.raises(WainwrightError) as error:
+        run(["sh", "-c", "echo FAILED test; echo warn >&2; exit 1"], capture=True).check("no", code=Exit.SMOKE)
+    assert error.value.details == ("FAILED test", "warn")
+    with pytest.raises(WainwrightError) as error:
+        run(["sh", "-c", "echo FAILED test; exit 1"], capture=True).check("no", code=Exit.SMOKE)
+    assert error.value.details == ("FAILED test",)
 
 
 def test_the_environment_is_the_one_that_was_given_and_is_written_nowhere(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    done = run(["/usr/bin/env"], env={"TOKEN": "s3cret"}, capture=True, log=log)
-    assert done.stdout.splitlines() == ["TOKEN=s3cret"]
+    assert run(["/usr/bin/env"], env={"TOKEN": "s3cret"}, capture=True).stdout.splitlines() == ["TOKEN=s3cret"]
+    run(["/usr/bin/printenv", "OTHER"], env={"TOKEN": "s3cret"}, log=log)
     assert "s3cret" not in log.read_text()
 
 
@@ -195,6 +213,7 @@ def test_check_knows_a_full_disk_in_a_programs_own_words() -> None:
     with pytest.raises(WainwrightError) as error:
         done.check("the build failed", code=Exit.BUILD)
     assert "free some space" in error.value.hint
+    assert error.value.code is Exit.ENGINE
 
 
 def test_the_handlers_of_before_are_back_afterwards() -> None:

@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +23,10 @@ from wainwright.errors import Exit, WainwrightError
 
 TAIL_LINES: Final = 40
 LINE_LIMIT: Final = 2000  # characters of one line of the tail: a minified file echoed by a tool stays readable
+CAPTURE_LIMIT: Final = 64 << 20  # bytes of stdout: nothing that is read here comes near
 LOOK_AGAIN: Final = 0.1  # seconds between looks at a process that says nothing
 GRACE: Final = 3.0  # seconds between SIGTERM and SIGKILL
+ROOM: Final = "free some space on the disk that is full, then run the same command again"
 _USERINFO: Final = re.compile(rb"(?<=://)[^/@\s]+@")
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -34,7 +36,8 @@ class Completed:
     """A program that has ended.
 
     `code` is its exit code, `-N` when signal N ended it; `tail` the last lines that it wrote (only those of stderr when
-    stdout was captured, if there are any); `stdout` is empty unless captured.
+    stdout was captured, if there are any); `stdout` is empty unless captured, and `cut` says that there was too much of
+    it. `lost` says that what should have run it was gone: the container, or its engine.
     """
 
     argv: tuple[str, ...]
@@ -43,24 +46,35 @@ class Completed:
     tail: tuple[str, ...] = ()
     stdout: str = ""
     timed_out: bool = False
+    cut: bool = False
+    lost: bool = False
 
     @property
     def ok(self) -> bool:
-        return self.code == 0 and not self.timed_out
+        return self.code == 0 and not self.timed_out and not self.cut
 
     def check(self, what: str, *, code: Exit, where: str = "", hint: str = "") -> Completed:
         """Give itself back, or raise WainwrightError saying `what` went wrong, how it ended, and the tail."""
         if self.ok:
             return self
         if any("No space left on device" in line for line in self.tail):
-            hint = "free some space on this disk, then run the same command again"
-        raise WainwrightError(f"{what} ({self.ending})", code=code, where=where, hint=hint, details=self.tail)
+            code, hint = Exit.ENGINE, f"{ROOM}; for what runs in a container that disk is its engine's"
+        if self.lost:
+            code = Exit.ENGINE
+        raise WainwrightError(f"{what} ({self.ending})", code=code, where=where, hint=hint, details=self._said())
+
+    def _said(self) -> tuple[str, ...]:
+        """Give the last lines of stdout, if it was captured, then the tail."""
+        printed = _shown(self.stdout[-TAIL_LINES * LINE_LIMIT :].encode().splitlines())
+        return self.tail if printed == self.tail else (*printed, *self.tail)
 
     @property
     def ending(self) -> str:
         """How it ended, in words: `exit code 2`, `killed by SIGKILL`, `stopped after 60 s`."""
         if self.timed_out:
             return f"stopped after {self.seconds:.0f} s, its time limit"
+        if self.cut:
+            return f"it printed more than {CAPTURE_LIMIT >> 20} MB, where a short answer was wanted"
         if self.code < 0:
             with suppress(ValueError):
                 return f"killed by {signal.Signals(-self.code).name}"
@@ -143,8 +157,9 @@ def run(
     """Run `argv` to its end, in its own process group, without a shell and without standard input.
 
     `env` is the whole environment (None: ours), and is never written anywhere. stdout and stderr go to the end of `log`
-    as they come; with `capture`, stdout is given back as text instead. After `timeout` seconds, on KeyboardInterrupt
-    and on SIGTERM the whole group is ended; so is what a program that ends by itself leaves running in its group.
+    as they come; with `capture`, stdout is given back as text too, or its end where there is very much of it. After
+    `timeout` seconds, on KeyboardInterrupt and on SIGTERM the whole group is ended; so is what a program that ends by
+    itself leaves running in its group.
     Safe in several threads, if the main thread is within `interruptible`. A program or folder that is missing, a
     program that may not be run and a full disk raise WainwrightError; an exit code other than 0 does not.
     """
@@ -172,7 +187,14 @@ def run(
         tail=output.tail(),
         stdout=bytes(output.captured).decode("utf-8", "replace"),
         timed_out=output.timed_out,
+        cut=output.cut,
     )
+
+
+def _shown(lines: Iterable[bytes]) -> tuple[str, ...]:
+    """Give the last lines for people. A progress bar redraws its line after a carriage return: the last one counts."""
+    shown = (line.rstrip().rpartition(b"\r")[2].decode("utf-8", "replace").rstrip()[:LINE_LIMIT] for line in lines)
+    return tuple(line for line in shown if line)[-TAIL_LINES:]
 
 
 class _Output:
@@ -181,6 +203,13 @@ class _Output:
         self.partial = b""
         self.captured = bytearray()
         self.timed_out = False
+        self.cut = False
+
+    def capture(self, chunk: bytes) -> None:
+        self.captured += chunk
+        if len(self.captured) > CAPTURE_LIMIT:
+            self.cut = True
+            del self.captured[:-CAPTURE_LIMIT]
 
     def add(self, chunk: bytes) -> None:
         *whole, rest = (self.partial + chunk).split(b"\n")
@@ -190,10 +219,8 @@ class _Output:
     def tail(self) -> tuple[str, ...]:
         lines = [*self.lines, self.partial]
         if not any(line.strip() for line in lines):
-            lines = bytes(self.captured).splitlines()
-        # A progress bar redraws its line after a carriage return: what was last drawn is what counts.
-        shown = [line.rstrip().rpartition(b"\r")[2].decode("utf-8", "replace").rstrip()[:LINE_LIMIT] for line in lines]
-        return tuple(line for line in shown if line)[-TAIL_LINES:]
+            lines = bytes(self.captured[-TAIL_LINES * LINE_LIMIT :]).splitlines()
+        return _shown(lines)
 
 
 def _follow(
@@ -211,11 +238,12 @@ def _follow(
                 chunk = os.read(key.fd, 1 << 16)
                 if not chunk:
                     selector.unregister(key.fileobj)
-                elif key.data:
-                    output.captured += chunk
+                    continue
+                if key.data:
+                    output.capture(chunk)
                 else:
                     output.add(chunk)
-                    _write(sink, chunk, log)
+                _write(sink, chunk, log)
             if (not ready or not selector.get_map()) and _has_ended(process, wait=not selector.get_map()):
                 return output
             if _live.stopping:  # it was started while the others were being ended
@@ -307,7 +335,7 @@ def _write(sink: IO[bytes] | None, chunk: bytes, log: Path | None) -> None:
 
 def _log_error(error: OSError, log: Path | None) -> WainwrightError:
     full = error.errno in {errno.ENOSPC, errno.EDQUOT}
-    hint = "free some space on this disk, then run the same command again" if full else ""
+    hint = ROOM if full else ""
     return WainwrightError(f"the log cannot be written: {error.strerror}", code=Exit.ENGINE, where=str(log), hint=hint)
 
 

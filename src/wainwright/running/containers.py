@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -28,6 +28,7 @@ from wainwright.running.engines import Engine, platform_of
 from wainwright.running.images import Found, ref_of
 from wainwright.running.passing import PROXIES, Passing, passing
 from wainwright.running.refusals import refusal, saying
+from wainwright.scratch import scratch
 from wainwright.values import Python
 
 if TYPE_CHECKING:
@@ -36,7 +37,11 @@ if TYPE_CHECKING:
 HOME: Final = "/wainwright"  # everything of ours in a container; short, since programs' first lines hold its paths
 KEEP: Final = "WAINWRIGHT_KEEP"
 LABEL: Final = "wainwright"
-IDLE: Final = f'mkdir -p {HOME}/job && printf "%s\\n" "${{HOME:-/root}}" && exec cat >/dev/null'
+IDLE: Final = f"""
+command -v cat >/dev/null || {{ echo "no cat" >&2; exit 1; }}
+mkdir -p {HOME}/job && printf "%s\\n" "${{HOME:-/root}}" && exec cat >/dev/null
+""".strip()
+KILLED: Final = 128 + 9  # as a shell tells of SIGKILL
 # Variables that the engine's client reads itself: given by value on its command line where ours differs.
 _CLIENT_READS: Final = ("CONTAINER", "DOCKER_", "LD_", "PODMAN", "REGISTRY_", "SSH_", "XDG_")
 _CLIENT_NEEDS: Final = frozenset({"HOME", "PATH", "TMPDIR"})
@@ -71,7 +76,11 @@ class Container:
     def put_all(self, files: Mapping[str, Path]) -> None:
         """Copy several in at once, by the path that each will have in there."""
         argv = [self.engine.program, "cp", "-", f"{self.name}:/"]
-        with tempfile.TemporaryFile() as said, _client(argv, stdin=subprocess.PIPE, stdout=said, stderr=said) as client:
+        with (
+            tempfile.TemporaryFile() as said,
+            scratch() as spool,
+            _client(argv, stdin=subprocess.PIPE, stdout=said, stderr=said, env=self.engine.spooling(spool)) as client,
+        ):
             assert client.stdin is not None  # noqa: S101 - asked for above
             with suppress(BrokenPipeError), client.stdin as sink:  # what the client says tells more than our error
                 pack(files, sink, below=HOME)
@@ -146,32 +155,34 @@ class Container:
             return _with_line(done, f"{self.image.name}: {(saying(done.tail) or ('',))[0]}")
         seen = self.run_plain("sh", "-c", _OOM)
         if not seen.ok:
-            return _with_line(done, f"{self.image.name}: the container has ended before its command: {self._end()}")
+            return self._without_shell(done)
         if any(line.split()[:1] == ["oom_kill"] and line.split()[-1] != "0" for line in seen.stdout.splitlines()):
             memory = f" (memory = {self.image.memory / 1e6:g} MB)" if self.image.memory else ""
+            # An earlier command may have taken that well; only this one's own words tell.
+            here = "" if done.code == KILLED or "killed" in said else ", now or before, which may be why"
             return _with_line(
                 done,
-                f"{self.image.name}: the kernel ended a process in there for want of memory{memory}: raise `memory` of "
-                f"images.{self.image.name}, or run fewer jobs at once",
+                f"{self.image.name}: the kernel ended a process in there for want of memory{memory}{here}: raise "
+                f"`memory` of images.{self.image.name}, or run fewer jobs at once",
             )
         return done
 
-    def _end(self) -> str:
-        state = self.engine.ask("inspect", "--format", "{{.State.OOMKilled}} {{.State.ExitCode}}", self.name)
-        if state.stdout.startswith("true"):
-            return "it had used up its memory"
-        return f"exit code {state.stdout.split()[-1]}" if state.ok else "it was removed, or the engine was stopped"
+    def _without_shell(self, done: Completed) -> Completed:
+        form = "{{.State.Running}} {{.State.OOMKilled}} {{.State.ExitCode}}"
+        state = self.engine.ask("inspect", "--format", form, self.name)
+        running, used_up, code = state.stdout.split() if state.ok else ("false", "false", "")
+        if running == "true":
+            return _with_line(
+                done, f"{self.image.name}: `sh` cannot be run in there any more: what ran before broke it"
+            )
+        end = f"exit code {code}" if code else "it was removed, or the engine was stopped"
+        end = "it had used up its memory" if used_up == "true" else end
+        line = f"{self.image.name}: the container has ended before its command: {end}"
+        return replace(_with_line(done, line), lost=True)
 
 
 def _with_line(done: Completed, line: str) -> Completed:
-    return Completed(
-        argv=done.argv,
-        code=done.code,
-        seconds=done.seconds,
-        tail=(*done.tail, line),
-        stdout=done.stdout,
-        timed_out=done.timed_out,
-    )
+    return replace(done, tail=(*done.tail, line))
 
 
 @contextmanager
@@ -247,10 +258,8 @@ def _started(
     ]
     with (
         tempfile.TemporaryFile() as said,
-        tempfile.TemporaryDirectory(
-            ignore_cleanup_errors=True
-        ) as scratch,  # podman leaves a file `oom` where it stands
-        _client(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, cwd=scratch) as client,
+        scratch() as folder,  # podman leaves a file `oom` where it stands
+        _client(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, cwd=folder) as client,
     ):
         assert client.stdout is not None  # noqa: S101 - asked for above
         try:
@@ -269,9 +278,10 @@ def _raise_start(engine: Engine, image: Image, lines: Sequence[str]) -> NoReturn
     where = f"images.{image.name}"
     text = "\n".join(lines)
     what = f"no container of {ref_of(image)} could be started"
-    if "executable file not found" in text or '"sh": stat' in text:
+    if "executable file not found" in text or '"sh": stat' in text or text == "no cat":
+        lacking = "`cat`" if text == "no cat" else "shell (`sh` on its PATH)"
         raise WainwrightError(
-            f"{what}: the image has no shell (`sh` on its PATH)",
+            f"{what}: the image has no {lacking}",
             code=Exit.ENGINE,
             where=where,
             hint="jobs need `sh` and `cat`: choose an image with a shell, such as the -slim one instead of distroless",
