@@ -18,7 +18,7 @@ from wainwright.releasing import manifest as manifests
 from wainwright.releasing.journal import JOURNAL, Journal
 from wainwright.releasing.kept import home
 from wainwright.releasing.manifest import Manifest
-from wainwright.releasing.notes import changelog, compose, section
+from wainwright.releasing.notes import UNRELEASED, compose, said_of
 from wainwright.releasing.proofs import examine
 from wainwright.releasing.publication import Row, table
 from wainwright.releasing.publishing import Publication, Site
@@ -128,10 +128,10 @@ def _sites(pipeline: Pipeline, hosts: Hosts, sealed: Manifest, folder: Path) -> 
 def _page(pipeline: Pipeline, github: GitHub, name: str, sealed: Manifest, folder: Path) -> ReleasePage:
     """Give the release page as it is wanted: the wheels, what belongs to them, the manifest, and the notes."""
     bound = tuple(file.asset(folder) for file in sealed.bound_for(name))
-    text = changelog(pipeline.release.root) or ""
-    said = section(text, "Unreleased" if pipeline.is_nightly else sealed.version)
-    if said is None:
-        said = github.generated_notes(sealed.tag, commit=sealed.commit)
+    heading = UNRELEASED if pipeline.is_nightly else sealed.version
+    said = said_of(
+        pipeline.release.root, heading, generated=lambda: github.generated_notes(sealed.tag, commit=sealed.commit)
+    )
     wanted = Wanted(
         tag=sealed.tag,
         version=sealed.version,

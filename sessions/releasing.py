@@ -226,6 +226,8 @@ def fly(
         source=source.path if isinstance(source, Directory) else None,
         manifest=manifest,
         nightly_commit=subject.commit if subject.is_nightly else None,
+        root=pipeline.release.root,
+        push=pipeline.options.push,
         now=pipeline.clock.now,
     )
     refuse(preflight.findings(), f"{subject.tag} can be published")

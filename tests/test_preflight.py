@@ -93,6 +93,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     root = tmp_path / "project"
     with Small(password=PASSWORD).running() as index, StrictGitHub() as github, ExitStack() as stack:
         toml = releases.TOML.replace("https://packages.example.org/legacy/", index.upload)
+        toml = toml.replace('repository = "owner/demo"', 'repository = "owner/demo"\nindex = true')
         trial = releases.trial(root, toml=toml.replace("owner/demo", f"{OWNER}/{REPO}"))
         (root / ".gitignore").write_text("/wheelhouse/\n/logs/\n")
         git(root, "init", "--quiet", "--initial-branch=main")
@@ -199,9 +200,53 @@ def odd_version(world: World) -> None:
     world.changes |= {"version": "1.0-rc1", "said": None}
 
 
+def no_tag_there(world: World) -> None:
+    del world.github.tags["v1.0"]
+
+
+def another_tag_there(world: World) -> None:
+    world.github.tags["v1.0"] = ("commit", "1" * 40)
+
+
+def latin(world: World) -> None:
+    (world.root / "CHANGELOG.md").write_bytes(b"# 1.0\n\n- d\xe9j\xe0 vu\n")
+    world.changes["root"] = world.root
+
+
+def no_notes(world: World) -> None:
+    (world.root / "CHANGELOG.md").write_text("# 0.9\n\n- old\n")
+    world.changes["root"] = world.root
+    world.github.plan = lambda seen: Fault(status=422) if seen.path.endswith("generate-notes") else None
+
+
+def too_much(world: World) -> None:
+    (world.root / "CHANGELOG.md").write_text("# 1.0\n\n" + "- more\n" * 20_000)
+    world.changes["root"] = world.root
+
+
+def no_remote_to_push_to(world: World) -> None:
+    world.changes |= {"root": world.root, "push": True}
+
+
+def refuses_to_tell(world: World) -> None:
+    world.github.plan = lambda seen: Fault(status=422) if seen.path.endswith(f"/{REPO}") else None
+
+
+def refuses_to_tell_of_tags(world: World) -> None:
+    world.github.plan = lambda seen: Fault(status=422) if "/git/ref/" in seen.path else None
+
+
 @pytest.mark.parametrize(
     ("spoil", "where", "what"),
     [
+        (no_tag_there, "publish.page", f"{OWNER}/{REPO} does not have v1.0, and GitHub would make a tag of its own"),
+        (another_tag_there, "publish.page", f"{OWNER}/{REPO} has v1.0 at commit 1111111"),
+        (latin, "CHANGELOG.md", "this is not UTF-8"),
+        (no_notes, f"{OWNER}/{REPO}", "CHANGELOG.md has no section for 1.0, and the host writes no notes"),
+        (too_much, "CHANGELOG.md", "what is said of 1.0 has 139999 characters, and a release page takes 124300"),
+        (no_remote_to_push_to, "project", f"no git remote leads to {OWNER}/{REPO}"),
+        (refuses_to_tell, f"{OWNER}/{REPO}", "could not read the repository: HTTP 422"),
+        (refuses_to_tell_of_tags, f"{OWNER}/{REPO}", "could not read the tag: HTTP 422"),
         (no_tag, "tag v1.0", "there is no such tag"),
         (not_fetched, "tag v1.0", "origin has it, and this clone does not"),
         (not_head, "tag v1.0", "and HEAD is"),

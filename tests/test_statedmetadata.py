@@ -30,6 +30,9 @@ def project(*lines: str) -> str:
         project('dynamic = ["readme", "version"]'),
         "[build-system]\n",
         "no = [toml",
+        "deep = " + "[" * 100_000,
+        project('dynamic = ["readme"]', "description = 5", "requires-python = true"),
+        project('dynamic = ["readme"]', "description = [1]", "requires-python = 1979-05-27"),
         "[project]\nname = 3\n",
     ],
 )
@@ -43,6 +46,7 @@ def test_what_an_index_takes_and_what_cannot_be_told(tmp_path: Path, text: str) 
         (project('readme = "README.rst"'), "start-string without end-string"),
         (project('readme = "README.txt"'), "`long_description_content_type` missing"),
         (project('readme = "ABSENT.md"'), "readme names ABSENT.md, which cannot be read"),
+        (project('readme = "\\u0000"'), "which cannot be read"),
         (project(), 'hint: readme = "README.md" there gives wheels their description'),
         (project("readme = 3", 'dependencies = "numpy"', "optional-dependencies = 3"), "`long_description` missing"),
         (project('dynamic = ["readme"]', 'description = "a\\nb"'), "'summary' must be a single line"),

@@ -1,24 +1,69 @@
-"""A release's notes: its section of the changelog, and a table of its wheels. Pure."""
+"""A release's notes: its section of the changelog, or what the host makes of the commits, and a table of its wheels."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from wainwright.counting import counted
 from wainwright.declaration.planning import Job
+from wainwright.errors import Exit, WainwrightError
+from wainwright.hosts.patience import Gone, Unprocessable
 from wainwright.releasing.manifest import File, Manifest
 
 NAMES: Final = ("CHANGELOG.md", "CHANGES.md", "HISTORY.md", "NEWS.md", "CHANGELOG.rst", "CHANGES.rst", "HISTORY.rst")
+UNRELEASED: Final = "Unreleased"  # the heading of what a nightly has
+CHECK: Final = "`sha256sum --check --ignore-missing SHA256SUMS` checks the downloaded ones."
+SPARE: Final = 500  # characters that are kept for the wheels at their shortest
+MOST: Final = 125_000 - 200  # characters: what GitHub takes, less the mark that a draft carries
 _UNDERLINE: Final = re.compile(r"([=\-~^\"'*+#])\1{2,}\s*")
 
 
-def changelog(root: Path) -> str | None:
-    """Read a project's changelog, None if it has none."""
+def said_of(root: Path, heading: str, *, generated: Callable[[], str]) -> str:
+    """Give what is said of a release: its section of the changelog, else what the host has `generated`.
+
+    Raises WainwrightError (REFUSED) for a changelog that is no text, for a host that has nothing to say where the
+    changelog has no such section, and for more than a release page takes.
+    """
+    found = changelog(root)
+    name, text = found or (NAMES[0], "")
+    hint = f"write a section `## {heading}` in {name}"
+    said = section(text, heading)
+    if said is None:
+        try:
+            said = generated()
+        except (Gone, Unprocessable) as error:
+            what = f"{name} has no section for {heading}" if found else "there is no changelog"
+            raise WainwrightError(
+                f"{what}, and the host writes no notes",
+                code=Exit.REFUSED,
+                where=error.where,
+                details=(error.what,),
+                hint=hint,
+            ) from error
+    else:
+        hint = f"shorten its section in {name}"
+    if len(said) > MOST - SPARE:
+        what = f"what is said of {heading} has {len(said)} characters, and a release page takes {MOST - SPARE}"
+        raise WainwrightError(what, code=Exit.REFUSED, where=str(root / name), hint=hint)
+    return said
+
+
+def changelog(root: Path) -> tuple[str, str] | None:
+    """Give a project's changelog by its name and text, None if it has none."""
     for name in NAMES:
         if (root / name).is_file():
-            return (root / name).read_text(encoding="utf-8")
+            try:
+                return name, (root / name).read_text(encoding="utf-8-sig")
+            except UnicodeDecodeError as error:
+                raise WainwrightError(
+                    f"this is not UTF-8: {error.reason} at byte {error.start}",
+                    code=Exit.REFUSED,
+                    where=str(root / name),
+                    hint=f"save it as UTF-8: iconv -f latin1 -t utf-8 {name}",
+                ) from error
     return None
 
 
@@ -68,20 +113,26 @@ def _without_links(text: str) -> str:
     return "\n".join(lines)
 
 
-def wheel_table(manifest: Manifest, jobs: Iterable[Job], *, destination: str | None = None) -> str:
+def wheel_table(
+    manifest: Manifest, jobs: Iterable[Job], *, destination: str | None = None, digests: bool = True
+) -> str:
     """Give the wheels as a Markdown table: who each is for, its size and its digest."""
     known = {job.id: job for job in jobs}
-    wheels = [file for file in manifest.wheels if destination is None or destination in file.destinations]
-    head = ["| variant | backends | glibc | Python | machine | wheel | size | sha256 |", "| " + "--- | " * 8]
-    return "\n".join([*(line.rstrip() for line in head), *(_row(file, known.get(file.job)) for file in wheels)]) + "\n"
+    heads = ["variant", "backends", "glibc", "Python", "machine", "wheel", "size", *(["sha256"] if digests else [])]
+    rows = [heads, ["---"] * len(heads)]
+    rows += [_row(file, known.get(file.job), digests=digests) for file in _wheels(manifest, destination)]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
 
 
-def _row(file: File, job: Job | None) -> str:
+def _wheels(manifest: Manifest, destination: str | None) -> tuple[File, ...]:
+    return tuple(file for file in manifest.wheels if destination is None or destination in file.destinations)
+
+
+def _row(file: File, job: Job | None, *, digests: bool) -> list[str]:
     who = ["", "", "", ""]
     if job is not None:
         who = [", ".join(job.variant.backends), f"{job.glibc} or later", str(job.python), job.arch]
-    cells = [file.variant, *who, f"`{file.name}`", human(file.size), f"`{file.sha256}`"]
-    return f"| {' | '.join(cells)} |"
+    return [file.variant, *who, f"`{file.name}`", human(file.size), *([f"`{file.sha256}`"] if digests else [])]
 
 
 def human(size: int) -> str:
@@ -95,8 +146,19 @@ def human(size: int) -> str:
 
 
 def compose(said: str | None, manifest: Manifest, jobs: Iterable[Job], *, destination: str) -> str:
-    """Put a release's notes together: what was said of it, then its wheels, then how to check them."""
-    parts = [said.strip()] if said else []
-    parts.append("## Wheels\n\n" + wheel_table(manifest, jobs, destination=destination).rstrip())
-    parts.append("`sha256sum --check --ignore-missing SHA256SUMS` checks the downloaded ones.")
-    return "\n\n".join(parts) + "\n"
+    """Put a release's notes together: what was said of it, then its wheels, then how to check them.
+
+    Where a release page would not take the whole table, it goes without the digests, or is left to SHA256SUMS.
+    """
+    jobs = tuple(jobs)
+    whole = wheel_table(manifest, jobs, destination=destination)
+    short = wheel_table(manifest, jobs, destination=destination, digests=False)
+    count = counted(len(_wheels(manifest, destination)), "wheel")
+    tables = (whole, f"{short}\nThe digests are in SHA256SUMS.", f"{count}: SHA256SUMS and manifest.json list them.")
+    for table in tables:
+        parts = [said.strip()] if said else []
+        parts += [f"## Wheels\n\n{table.rstrip()}", CHECK]
+        notes = "\n\n".join(parts) + "\n"
+        if len(notes) <= MOST:
+            break
+    return notes

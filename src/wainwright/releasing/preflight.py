@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
@@ -20,11 +20,11 @@ from wainwright.hosts.releasepage import ReleasePage
 from wainwright.hosts.sites import Hosts
 from wainwright.hosts.tokens import PREFIX, scope
 from wainwright.hosts.wanted import Wanted, objections
-from wainwright.releasing import filechecks, statedmetadata
+from wainwright.releasing import filechecks, pagechecks, statedmetadata
 from wainwright.releasing.gitstate import Tree
 from wainwright.releasing.kept import home
 from wainwright.releasing.manifest import File, Manifest, seal_of
-from wainwright.releasing.notes import human
+from wainwright.releasing.notes import UNRELEASED, human
 from wainwright.run import Run
 
 # Where a token can be had by Trusted Publishing: the variables by which twine's own detection goes
@@ -38,7 +38,8 @@ class Preflight:
     `said` is the version that the source says, where it does; `manifest` the seal, where there is one: then what is
     already there is compared by digest. `files` are the wheels that are proven, sealed or not; none before that. What
     is `at_hand` is audited, and `source` a folder with what is going to be built.
-    `nightly_commit` is the commit of a nightly, which has no tag yet; None for a release.
+    `nightly_commit` is the commit of a nightly, which has no tag yet; None for a release. `root` is the project's
+    folder, with its changelog, and `push` says that index pages are to be pushed.
     """
 
     jobs: tuple[Job, ...]
@@ -56,18 +57,21 @@ class Preflight:
     source: Path | None = None
     manifest: Manifest | None = None
     nightly_commit: str | None = None
+    root: Path | None = None
+    push: bool = False
     now: Callable[[], float] = time.time
 
     def findings(self) -> tuple[Finding, ...]:
         """Look at everything; what cannot be looked at is a finding too."""
-        checks: list[Callable[[], Iterator[Finding]]] = [self._version, self._names, self._files, self._metadata]
+        checks: list[Callable[[], Iterable[Finding]]] = [self._version, self._names, self._files, self._metadata]
         if self.tree is not None and self.nightly_commit is None:
             checks.append(partial(self.tree.findings, self.tag))
         elif self.tree is not None and self.manifest is None:  # a sealed one is finished, whatever is at HEAD by now
             checks.append(partial(self.tree.findings_of_head, shared=bool(self.hosts.githubs)))
         for name, index in self.hosts.indexes.items():
             checks += [partial(self._token, name, index), partial(self._index, name, index)]
-        checks += [partial(self._repository, name, github) for name, github in self.hosts.githubs.items()]
+        for name, github in self.hosts.githubs.items():
+            checks += [partial(self._repository, name, github), *self._of_page(name, github)]
         return (*self.hosts.findings, *gather(checks))
 
     def _version(self) -> Iterator[Finding]:
@@ -167,6 +171,15 @@ class Preflight:
                 code=Exit.CONFLICT,
             )
 
+    def _of_page(self, name: str, github: GitHub) -> Iterator[Callable[[], Iterable[Finding]]]:
+        """Give what is looked at in the project's own folder for a release page."""
+        if self.root is None:
+            return
+        heading = self.version if self.nightly_commit is None else UNRELEASED
+        yield partial(pagechecks.of_notes, github, self.root, heading, tag=self.tag, commit=self._commit)
+        if self.push and self.hosts.declared[name].index:
+            yield partial(pagechecks.of_branch, github, self.root, self.run)
+
     def _repository(self, name: str, github: GitHub) -> Iterator[Finding]:
         """Look at a repository: may the token push, where is the tag, and is there a release already."""
         where = f"publish.{name}"
@@ -175,11 +188,10 @@ class Preflight:
             yield Finding(where=where, what=what, hint="it needs `contents: write`", code=Exit.NOT_AUTHORISED)
         assets = self._assets(name)
         yield from (Finding(where=where, what=what) for what in objections(assets))
-        commit = self.nightly_commit or (self.tree.commit_of(self.tag) if self.tree else None) or ""
-        there = github.commit_of(self.tag)
-        if there is not None and commit and there != commit:
-            what = f"{github.repository} has {self.tag} at commit {there}, and here it is {commit}"
-            yield Finding(where=where, what=what, hint=f"a tag that was pushed is never moved: {self._otherwise}")
+        commit, awaited = self._commit, self.tree is not None and self.nightly_commit is None
+        yield from pagechecks.of_tag(
+            github, self.tag, commit, where=where, otherwise=self._otherwise, awaited=awaited and bool(commit)
+        )
         wanted = Wanted(tag=self.tag, version=self.version, commit=commit, title="", notes="", assets=assets)
         page = ReleasePage(github, wanted)
         seen, held = page.page(), page.listing()
@@ -217,6 +229,10 @@ class Preflight:
         folder = Path(self.wheelhouse.name)
         kept = f"{home(folder, self.tag)}/ and {seal_of(folder, self.tag)}"
         return f"put back {kept} from where it was sealed: what is public is never changed; else {self._otherwise}"
+
+    @property
+    def _commit(self) -> str:
+        return self.nightly_commit or (self.tree.commit_of(self.tag) if self.tree else None) or ""
 
     @property
     def _otherwise(self) -> str:

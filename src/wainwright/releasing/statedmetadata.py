@@ -42,9 +42,13 @@ def of_source(folder: Path, run: Run) -> Iterator[Finding]:
 def _stated(folder: Path) -> Mapping[str, Any] | None:
     try:
         project = tomli.loads((folder / "pyproject.toml").read_text(encoding="utf-8")).get("project")
-    except (OSError, UnicodeDecodeError, tomli.TOMLDecodeError):  # the build will say so
+    except (OSError, ValueError, RecursionError):  # the build will say so
         return None
     return project if isinstance(project, dict) and isinstance(project.get("name"), str) else None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""  # of what is no text the build will say so
 
 
 def _texts(value: Any) -> list[str]:
@@ -56,8 +60,8 @@ def _fields(project: Mapping[str, Any]) -> dict[str, Any]:
         "metadata_version": "2.2",
         "name": project["name"],
         "version": "1.0",
-        "summary": project.get("description"),
-        "requires_python": project.get("requires-python"),
+        "summary": _text(project.get("description")),
+        "requires_python": _text(project.get("requires-python")),
         "requires_dist": _texts(project.get("dependencies")),
     }
     return {key: value for key, value in fields.items() if value}
@@ -86,7 +90,7 @@ def _readme(folder: Path, project: Mapping[str, Any], run: Run) -> Iterator[Find
     if isinstance(name, str):
         try:
             text = (folder / name).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:
             why = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else "cannot be read"
             yield Finding(where=WHERE, what=f"readme names {name}, which {why}")
             return

@@ -154,7 +154,7 @@ def _told_by(tree: Path) -> tuple[str | None, str | None]:
     for read in (_pkg_info, _pyproject, _setup_cfg):
         try:
             told = read(tree)
-        except (OSError, ValueError, configparser.Error):  # broken or absent: whoever builds it will say so
+        except (OSError, ValueError, RecursionError, configparser.Error):  # broken: whoever builds it will say so
             continue
         name, version = name or told[0], version or told[1]
     return name, version
