@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import json
+import math
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import releases
 from wainwright.releasing.journal import Journal
@@ -91,3 +95,30 @@ def test_the_page_is_whole_and_asks_for_nothing_else(tmp_path: Path) -> None:
 
     Reader().feed(text)
     assert opened == []
+
+
+ODD: tuple[Any, ...] = (None, 7, "zz", "\ud800", [], {}, [7], [{}], {"a": 1}, True, -1, 10**400, math.nan)
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Give each container in a JSON value with each of its keys."""
+    for key in list(value if isinstance(value, dict) else range(len(value))):
+        yield value, key
+        if isinstance(value[key], (dict, list)):
+            yield from places(value[key])
+
+
+def test_no_edit_of_a_receipt_breaks_the_report(tmp_path: Path) -> None:
+    trial = releases.trial(tmp_path)
+    job = trial.job("full")
+    trial.write(job, "audit", facts={"verdict": VERDICT})
+    path = trial.receipts.path(job.id, "audit")
+    whole = json.loads(path.read_text())
+    for holder, key in places(whole):
+        before = holder[key]
+        for odd in ODD:
+            holder[key] = odd
+            path.write_text(json.dumps(whole))
+            made = report("demo 1.0", trial.jobs, trial.receipts, manifest=None, journal=None)
+            assert (markdown(made) + page(made)).encode()
+        holder[key] = before

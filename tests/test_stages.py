@@ -165,6 +165,10 @@ def test_a_receipt_that_was_edited_harms_nothing(project: Project) -> None:
     path.write_text(json.dumps(data))
     assert project.run("audit").returncode == 0
     assert victim.read_text() == "mine"
+    data = json.loads(path.read_text())
+    for edit in ({"wheel": data["wheel"] | {"size": "zz"}}, {"facts": {"verdict": {"libraries": {"inside": 7}}}}):
+        path.write_text(json.dumps(data | edit))
+        assert project.run("report").returncode == 0
 
 
 def test_a_wheel_of_no_job_is_named(project: Project) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
@@ -88,7 +89,18 @@ def _is_sound(receipt: Receipt) -> bool:
         and isinstance(receipt.publishable, bool)
         and isinstance(receipt.facts, dict)
         and isinstance(receipt.seconds, (int, float))
-        and all(each.name == Path(each.name).name and each.name.endswith(".whl") for each in wheels)
+        and 0 <= receipt.seconds < 1 << 31
+        and all(map(_is_bound, wheels))
+    )
+
+
+def _is_bound(wheel: Artifact) -> bool:
+    return (
+        wheel.name == Path(wheel.name).name
+        and wheel.name.endswith(".whl")
+        and re.fullmatch(r"[0-9a-f]{64}", wheel.sha256) is not None
+        and type(wheel.size) is int
+        and 0 <= wheel.size < 1 << 63
     )
 
 
@@ -124,6 +136,7 @@ class Receipts:
         """Read a receipt; one that is absent, half or of another format proves nothing and reads as None."""
         try:
             data = json.loads(self.path(job, stage, image).read_bytes())
+            json.dumps(data, ensure_ascii=False).encode()  # a lone surrogate cannot be shown
             if data.pop("version") != FORMAT or (data["job"], data["stage"]) != (job, stage):
                 return None
             for key in ("wheel", "source"):

@@ -110,7 +110,7 @@ def _libraries(job: Job, audited: Receipt | None) -> Iterable[str]:
     facts = audited.facts if audited else {}
     fates = _mapping(_mapping(facts.get("verdict")).get("libraries"))
     for fate in ("inside", "excluded", "missing"):
-        for each in fates.get(fate) or ():
+        for each in _list(fates.get(fate)):
             name = str(each.get("name") or each.get("soname") or each) if isinstance(each, Mapping) else str(each)
             reason = reasons.get(name)
             yield f"{fate}: {name}{f' ({reason})' if reason else ''}"
@@ -135,8 +135,12 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
+def _list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list) else []
+
+
 def _tables(value: Any) -> Sequence[Mapping[str, Any]]:
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, Sequence) else []
+    return [each for each in _list(value) if isinstance(each, Mapping)]
 
 
 def markdown(made: Report) -> str:

@@ -102,9 +102,12 @@ def _candidates(python: Python) -> Iterable[str]:
 
 
 def pythons_in(container: Asked) -> tuple[str, ...]:
-    """Give the versions of all CPythons in the usual places, such as `3.10`; none for an image without Python."""
-    everything = ["/opt/python/cp*/bin/python", "/usr/bin/python3.*[0-9]", "/usr/local/bin/python3.*[0-9t]", "python3"]
-    everything += [f"{folder}/envs/*/bin/python3.*[0-9t]" for folder in _FOLDERS.split()]
+    """Give the versions of all CPythons that are declared or in the usual places, such as `3.10`; none without any."""
+    everything = [*container.image.python.values()]
+    everything += ["/opt/python/cp*/bin/python", "/usr/bin/python3.*[0-9]", "/usr/local/bin/python3.*[0-9t]", "python3"]
+    for folder in _FOLDERS.split():
+        everything += [f"{folder}/envs/*/bin/python3.*[0-9t]", f"{folder}/bin/python3.*[0-9t]"]
+    everything += ["/root/.pyenv/versions/*/bin/python"]
     return tuple(dict.fromkeys(version for _, version in _ask(container, everything)))
 
 
