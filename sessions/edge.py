@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import sys
 
-from wainwright.errors import WainwrightError
+from wainwright.errors import Exit, WainwrightError
 
 
 def report(error: WainwrightError) -> None:
     print(f"error: {error}", file=sys.stderr, flush=True)
+
+
+def interrupted() -> WainwrightError:
+    """Give what there is to say of an interrupt in a session that says no more itself."""
+    hint = "what is done is kept: run the same command again"
+    return WainwrightError("interrupted", code=Exit.INTERRUPTED, hint=hint)
 
 
 def closing_line(name: str, error: WainwrightError) -> str:

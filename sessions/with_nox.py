@@ -13,8 +13,8 @@ import nox
 
 from wainwright.declaration.config import load
 from wainwright.declaration.release import Release
-from wainwright.errors import WainwrightError
-from wainwright.sessions.edge import closing_line, report
+from wainwright.errors import Exit, WainwrightError
+from wainwright.sessions.edge import closing_line, interrupted, report
 from wainwright.sessions.graph import Task, expand
 
 GATE: Final = "preflight"
@@ -46,11 +46,13 @@ def _register(release: Release, task: Task) -> None:
                 _print_once(listing())
             else:
                 task.run(Pipeline(release=release, options=options))
+        except KeyboardInterrupt:
+            _tell(task, interrupted())
+            raise
         except WainwrightError as error:
-            report(error)
-            _failed.add(task.name)
-            # Nox ends with a summary and code 1: the code that it flattens is named behind that.
-            atexit.register(print, closing_line(task.name, error), file=sys.stderr)
+            _tell(task, error)
+            if error.code is Exit.INTERRUPTED:  # the other sessions that were asked for are not begun
+                raise KeyboardInterrupt from None
             session.error(error.what)
 
     session.__doc__ = task.doc
@@ -61,6 +63,13 @@ def _register(release: Release, task: Task) -> None:
         default=task.default,
         requires=list(task.requires),
     )(session)
+
+
+def _tell(task: Task, error: WainwrightError) -> None:
+    report(error)
+    _failed.add(task.name)
+    # Nox ends with a summary and code 1: the code that it flattens is named behind that.
+    atexit.register(print, closing_line(task.name, error), file=sys.stderr)
 
 
 @cache

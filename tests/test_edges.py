@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -98,6 +101,28 @@ def test_the_last_line_under_nox_names_the_code(project: Project) -> None:
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("build_2_17: error[E02] ")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("edge", ["nox", "wainwright"])
+def test_an_interrupt_says_what_is_next_and_begins_nothing_more(project: Project, tmp_path: Path, edge: str) -> None:
+    begun = tmp_path / "begun"
+    project.edit("{python} make.py {out}", f"touch {begun}; sleep 60")
+    words = ["-s", "build", "compat", "--"] if edge == "nox" else ["build", "compat", "--"]
+    argv = [sys.executable, "-m", edge, *words, "--only", "full-*"]
+    with subprocess.Popen(
+        argv, cwd=project.root, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True
+    ) as process:
+        give_up = time.monotonic() + 120
+        while not begun.exists() and process.poll() is None and time.monotonic() < give_up:
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode in {130, -signal.SIGINT}
+    assert "hint: what is done is kept: run the same command again" in err
+    assert err.splitlines()[-1] == "build: error[E130] interrupted"
+    assert "compat" not in err
+    assert "Traceback" not in err
 
 
 @pytest.mark.network

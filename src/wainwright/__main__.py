@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.code
     except KeyboardInterrupt:
         print("interrupted: what is done is kept; run the same command again", file=sys.stderr)
-        return 130
+        return Exit.INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()
         return 141
@@ -60,7 +60,7 @@ def _is_session(words: Sequence[str]) -> bool:
 
 def _sessions(words: Sequence[str]) -> int:
     from wainwright.declaration.config import load
-    from wainwright.sessions.edge import closing_line, report
+    from wainwright.sessions.edge import closing_line, interrupted, report
     from wainwright.sessions.graph import expand, in_order
     from wainwright.sessions.options import listing, parse_posargs
 
@@ -84,10 +84,15 @@ def _sessions(words: Sequence[str]) -> int:
     for task in in_order(tasks, tuple(names)):
         try:
             task.run(pipeline)
-        except WainwrightError as error:
-            report(error)
-            print(closing_line(task.name, error), file=sys.stderr)
-            return error.code
+        except KeyboardInterrupt:
+            error = interrupted()
+        except WainwrightError as caught:
+            error = caught
+        else:
+            continue
+        report(error)
+        print(closing_line(task.name, error), file=sys.stderr)
+        return error.code
     return Exit.RIGHT
 
 

@@ -21,6 +21,7 @@ class Exit(IntEnum):
     PARTLY_PUBLISHED = 10
     NOT_AUTHORISED = 11
     RETRIES_EXHAUSTED = 12
+    INTERRUPTED = 130
 
 
 class WainwrightError(Exception):
