@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory, gettempdir
+from tempfile import gettempdir
 from typing import Any
 
 from wainwright.clock import Clock
@@ -27,8 +27,9 @@ from wainwright.receipts import Receipts
 from wainwright.releasing.gitstate import Tree
 from wainwright.releasing.manifest import read as read_manifest
 from wainwright.releasing.nightly import day_of, tonight
-from wainwright.run import Run, run
+from wainwright.run import Run, interruptible, run
 from wainwright.running.pins import NAME as LOCK
+from wainwright.scratch import scratch, sweep
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.options import Options
 from wainwright.sourcing.gitfiles import is_in_git
@@ -164,33 +165,37 @@ class Pipeline:
     def swept(self) -> Iterator[None]:
         """Hold the output folders for this process alone; what a killed run left behind is removed first.
 
-        A dry run touches none of them.
+        A dry run touches none of them. SIGTERM ends what runs in here as Ctrl-C does, and all is tidied up.
         """
-        with ExitStack() as stack:
+        with interruptible(), ExitStack() as stack:
             if self.options.dry_run:
-                folder = stack.enter_context(TemporaryDirectory(prefix="wainwright-dry-run-"))
-                vars(self)["scratch"] = Path(folder)
+                vars(self)["scratch"] = stack.enter_context(scratch())
                 stack.callback(self._forget)
                 yield
                 return
-            self.dist.mkdir(parents=True, exist_ok=True)
-            lock = stack.enter_context((self.dist / ".lock").open("w"))
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                say(f"waiting for another run that is at work in {self.dist}")
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            for results in (self.dist, self.wheelhouse):
-                results.mkdir(parents=True, exist_ok=True)
-                ignore = results / ".gitignore"  # as a virtual environment has one: results are no source
-                if not ignore.exists():
-                    ignore.write_text("*\n", encoding="utf-8")
-            self._sweep()
+            with translated():
+                self._take(stack)
             try:
                 yield
             finally:
                 self._sweep()
                 self._forget()
+
+    def _take(self, stack: ExitStack) -> None:
+        self.dist.mkdir(parents=True, exist_ok=True)
+        lock = stack.enter_context((self.dist / ".lock").open("w"))
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"waiting for another run that is at work in {self.dist}")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        for results in (self.dist, self.wheelhouse):
+            results.mkdir(parents=True, exist_ok=True)
+            ignore = results / ".gitignore"  # as a virtual environment has one: results are no source
+            if not ignore.exists():
+                ignore.write_text("*\n", encoding="utf-8")
+        self._sweep()
+        sweep()
 
     def _forget(self) -> None:
         """Let go of what is gone: the clean copy of the source, and where it lay."""
@@ -239,7 +244,14 @@ def translated() -> Iterator[None]:
         yield
     except OSError as error:
         full = "free some space, then run the same command again: what is done is kept"
-        hints = {28: full, 122: full, 13: "look at the permissions of this file", 30: "this disk is read-only"}
+        hints = {
+            13: "look at its owner and its permissions: what `sudo` has run leaves files of root",
+            17: "this must be a folder: move away what has its name",
+            20: "this must be a folder: move away what has its name",
+            28: full,
+            30: "this disk is read-only",
+            122: full,
+        }
         raise WainwrightError(
             error.strerror or str(error),
             code=Exit.ENGINE,

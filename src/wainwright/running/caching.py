@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import os
 import subprocess
-import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
 from wainwright.run import Completed
 from wainwright.running.engines import Engine
+from wainwright.scratch import scratch, sweep
 
 LIMIT: Final = 2 << 30  # bytes; above this, copying costs more than it saves
+UNUSED: Final = 30 * 86400.0  # seconds after which the cache of an image is taken for that of one that is gone
+TEMPORARY: Final = ".tmp-"
 NAME: Final = "cache"
 VARIABLES: Final = {"PIP_CACHE_DIR": "pip", "CCACHE_DIR": "ccache", "SCCACHE_DIR": "sccache", "UV_CACHE_DIR": "uv"}
 # Prints the size in KiB when anything has been added since the stamp was made, else nothing.
@@ -51,9 +54,12 @@ def variables(home: str) -> dict[str, str]:
 
 def bring(container: Cached, file: Path, home: str) -> None:
     """Copy what is kept into a container; that there is nothing yet, or nothing whole, is no trouble."""
+    sweep(file.parent, prefix=TEMPORARY)
     if file.is_file():
+        os.utime(file)  # what is used stays
         with file.open("rb") as source:
             _copy(container, ["-", f"{container.name}:{home}"], stdin=source.fileno())
+    _prune(file.parent)
     container.run_plain("sh", "-c", 'mkdir -p "$1/cache" && touch "$1/.stamp"', "sh", home)
 
 
@@ -64,23 +70,31 @@ def keep(container: Cached, file: Path, home: str) -> bool:
         return False
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=file.parent, prefix=".tmp-", delete=False) as copy:
-            whole = _copy(container, [f"{container.name}:{home}/{NAME}", "-"], stdout=copy.fileno())
-        if whole:
-            Path(copy.name).replace(file)
-            return True
-        Path(copy.name).unlink()
+        with scratch(file.parent, prefix=TEMPORARY) as folder:
+            with (folder / NAME).open("wb") as copy:
+                whole = _copy(container, [f"{container.name}:{home}/{NAME}", "-"], stdout=copy.fileno())
+            if whole:
+                (folder / NAME).replace(file)
+            return whole
     return False
 
 
+def _prune(folder: Path) -> None:
+    for file in folder.glob("*.tar"):
+        with suppress(OSError):  # another run has removed it
+            if time.time() - file.stat().st_mtime > UNUSED:
+                file.unlink()
+
+
 def _copy(container: Cached, words: list[str], *, stdin: int | None = None, stdout: int | None = None) -> bool:
-    done = subprocess.run(
-        [container.engine.program, "cp", *words],
-        stdin=subprocess.DEVNULL if stdin is None else stdin,
-        stdout=subprocess.DEVNULL if stdout is None else stdout,
-        stderr=subprocess.DEVNULL,
-        env=os.environ,
-        start_new_session=True,
-        check=False,
-    )
+    with scratch() as spool:
+        done = subprocess.run(
+            [container.engine.program, "cp", *words],
+            stdin=subprocess.DEVNULL if stdin is None else stdin,
+            stdout=subprocess.DEVNULL if stdout is None else stdout,
+            stderr=subprocess.DEVNULL,
+            env=container.engine.spooling(spool),
+            start_new_session=True,
+            check=False,
+        )
     return done.returncode == 0

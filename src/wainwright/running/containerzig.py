@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -16,6 +15,7 @@ from wainwright.running.containers import HOME, LABEL, Container, enter_containe
 from wainwright.running.images import Found, look
 from wainwright.running.standing import Standing
 from wainwright.running.toolchain import ZIG_VERSION, ensure_zig, variables, write_tools
+from wainwright.scratch import scratch
 from wainwright.values import Glibc
 
 AT: Final = PurePosixPath(HOME) / "zig"
@@ -84,8 +84,8 @@ def with_tools(container: Container, glibc: Glibc) -> Container:
     """Give the container with the tools of one job in it, which compile for this glibc, and the variables for them."""
     tools = PurePosixPath(container.root) / "tools"
     objects = PurePosixPath(HOME) / ("cache/zig" if container.cached else "zig-objects")
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary) / "tools"
+    with scratch() as temporary:
+        folder = temporary / "tools"
         write_tools(folder, glibc, container.arch, zig=AT / "zig", at=tools, objects=objects)
         container.put(folder, str(tools))
     done = container.run_plain("sh", "-c", _HEADERS, "sh", str(tools))

@@ -50,6 +50,13 @@ class Engine:
         """Run one of its commands, and keep what it prints."""
         return self.run([self.program, *words], capture=True, timeout=timeout)
 
+    def spooling(self, folder: Path) -> dict[str, str]:
+        """Give the client's environment for `cp -`: podman spools all that it reads in TMPDIR, and leaves it."""
+        user = os.getuid()
+        # Without a folder for its state, podman that is not root's has that in TMPDIR, too.
+        movable = user == 0 or "XDG_RUNTIME_DIR" in os.environ or Path(f"/run/user/{user}").is_dir()
+        return {**os.environ, "TMPDIR": str(folder)} if self.name == "podman" and movable else dict(os.environ)
+
     def do(
         self, *words: str, what: str, where: str = "", log: Path | None = None, timeout: float | None = None
     ) -> Completed:
