@@ -162,7 +162,7 @@ def read(wheelhouse: Path, tag: str) -> Manifest | None:
             code=Exit.REFUSED,
             where=str(wheelhouse / MANIFEST),
             details=(f"the copy is {seal_of(wheelhouse, tag)}", *_between(*found)),
-            hint="one of the two was edited: put back what was sealed",
+            hint="one of the two was edited: delete that one, and it is written again from the other",
         )
     return found[0] if found else None
 
