@@ -22,7 +22,7 @@ from typing import Any
 from wainwright.clock import Clock
 from wainwright.declaration.planning import Job, for_nightly, plan, select
 from wainwright.declaration.release import NIGHTLY, Directory, Release
-from wainwright.errors import Exit, WainwrightError
+from wainwright.errors import WainwrightError, of_system
 from wainwright.receipts import Receipts
 from wainwright.releasing.gitstate import Tree
 from wainwright.releasing.manifest import read as read_manifest
@@ -213,7 +213,7 @@ class Pipeline:
 
     def _sweep(self) -> None:
         below = (*self.wheelhouse.glob("*/"), *self.wheelhouse.glob("*/*/"))
-        for folder in (self.dist, self.work, self.wheelhouse, *below):
+        for folder in (self.dist, self.logs, self.work, self.wheelhouse, *below):
             for left in folder.glob(".tmp-*"):
                 if left.is_dir() and not left.is_symlink():
                     shutil.rmtree(left, ignore_errors=True)
@@ -243,18 +243,4 @@ def translated() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        full = "free some space, then run the same command again: what is done is kept"
-        hints = {
-            13: "look at its owner and its permissions: what `sudo` has run leaves files of root",
-            17: "this must be a folder: move away what has its name",
-            20: "this must be a folder: move away what has its name",
-            28: full,
-            30: "this disk is read-only",
-            122: full,
-        }
-        raise WainwrightError(
-            error.strerror or str(error),
-            code=Exit.ENGINE,
-            where=str(error.filename or ""),
-            hint=hints.get(error.errno or 0, ""),
-        ) from error
+        raise of_system(error) from error

@@ -63,9 +63,7 @@ def run(pipeline: Pipeline, _: Selection) -> None:
         indexing.look(pipeline, hosts, sealed)
         publication = Publication(
             sites=list(_sites(pipeline, hosts, sealed, folder)),
-            journal=Journal.open(
-                None if pipeline.options.dry_run else folder / JOURNAL, subject.tag, now=pipeline.clock.stamp
-            ),
+            journal=Journal.open(folder / JOURNAL, subject.tag, now=pipeline.clock.stamp),
             say=lambda line: say(f"publish: {line}"),
             command=command(pipeline, "publish"),
             dry_run=pipeline.options.dry_run,
@@ -75,7 +73,8 @@ def run(pipeline: Pipeline, _: Selection) -> None:
         if pipeline.options.dry_run:
             indexing.foretell(pipeline, hosts)
         else:
-            indexing.put(pipeline, hosts, sealed, publication.links)
+            with publication.told():
+                indexing.put(pipeline, hosts, sealed, publication.links)
     _show(pipeline, subject, rows)
 
 

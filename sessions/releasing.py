@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -243,10 +244,15 @@ def known_seal(pipeline: Pipeline, subject: Subject) -> Manifest | None:
 
 
 def command(pipeline: Pipeline, session: str) -> str:
-    """Spell the command that was given, so that it can be given again."""
+    """Spell the command that finishes what was begun with the one that was given.
+
+    What was sealed anew by then is not to be once more: --reseal is refused when anything of it is public.
+    """
     options = [pipeline.tag or ""]  # a nightly by the name that it has: it may be another day when it is finished
     options += ["--only", pipeline.options.only] if pipeline.options.only else []
     for name in pipeline.options.skip:
         options += ["--skip", name]
+    options += ["--push"] if pipeline.options.push else []
+    options += ["--reseal"] if pipeline.options.reseal and pipeline.options.dry_run else []
     start = f"nox -s {session}" if "nox" in sys.modules else f"wainwright {session}"
-    return f"{start} -- {' '.join(options)}"
+    return f"{start} -- {shlex.join(options)}"

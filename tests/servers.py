@@ -146,6 +146,7 @@ class Small:
     readable: bool = True
     moved: str = ""
     swallows: bool = False
+    stale: bool = False  # its pages are those of before anything was there
     faults: list[str] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
@@ -255,16 +256,17 @@ def _handler(index: Small) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - one 
 
 
 def page(index: Small) -> tuple[bytes, str]:
-    rows = [(name, hashlib.new(index.hashes or "md5", data).hexdigest()) for name, data in index.files.items()]
+    files = {} if index.stale else index.files
+    rows = [(name, hashlib.new(index.hashes or "md5", data).hexdigest()) for name, data in files.items()]
     if index.html:
         mark = {"": ""}.get(index.hashes, f"#{index.hashes}=")
         links = [f'<a href="../../files/{name}{mark}{digest if mark else ""}">{name}</a>' for name, digest in rows]
         return f"<!DOCTYPE html><html><body>{''.join(links)}</body></html>".encode(), "text/html"
-    files = [
+    listed = [
         {"filename": name, "url": f"/files/{name}", "hashes": {index.hashes: digest} if index.hashes else {}}
         for name, digest in rows
     ]
-    data = {"meta": {"api-version": "1.1"}, "name": "demo", "files": files}
+    data = {"meta": {"api-version": "1.1"}, "name": "demo", "files": listed}
     return json.dumps(data).encode(), "application/vnd.pypi.simple.v1+json"
 
 

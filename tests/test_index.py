@@ -5,8 +5,9 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -23,7 +24,7 @@ from wainwright.hosts.destinations import Asset
 from wainwright.hosts.index import Index, connect
 from wainwright.hosts.simplepage import PageError, parse, roots
 from wainwright.receipts import Artifact
-from wainwright.run import run
+from wainwright.run import Completed, Run, run
 
 PASSWORD = "correct-horse-7391"  # noqa: S105 - for servers that live as long as a test
 REAL = 12  # schedules of faults before each real server
@@ -45,6 +46,7 @@ def index(
     password: str | None = PASSWORD,
     pauses: list[float] | None = None,
     simple: str | None = None,
+    run: Run = run,
 ) -> Index:
     environ = {"PATH": "/usr/bin:/bin", "HOME": str(log.parent), "TWINE_USERNAME": servers.USER}
     environ |= {"TWINE_PASSWORD": password} if password else {}
@@ -170,6 +172,39 @@ def test_a_file_that_was_changed_since_the_seal_is_not_uploaded(small: Small, tm
         index(small.upload, tmp_path / "log").put(wheel)
     assert caught.value.code is Exit.REFUSED
     assert small.uploads == 0
+
+
+def test_what_is_written_into_a_file_while_twine_starts_is_not_uploaded(small: Small, tmp_path: Path) -> None:
+    wheel = asset(tmp_path)
+    sealed = wheel.path.read_bytes()
+    given: list[Path] = []
+
+    def starting(argv: Sequence[str | Path], **options: Any) -> Completed:
+        given.append(Path(argv[-1]))
+        assert given[-1].parent.stat().st_mode & 0o077 == 0, "nobody else writes there"
+        wheel.path.write_bytes(b"unproven")
+        return run(argv, **options)
+
+    index(small.upload, tmp_path / "log", run=starting).put(wheel)
+    assert small.files == {NAME: sealed}
+    assert not given[0].parent.exists()
+
+
+def test_an_attestation_goes_along(small: Small, tmp_path: Path) -> None:
+    wheel = asset(tmp_path)
+    attestation = wheel.path.with_name(f"{NAME}.publish.attestation")
+    attestation.write_text("{}")
+    given: list[Sequence[str | Path]] = []
+
+    def starting(argv: Sequence[str | Path], **_: Any) -> Completed:
+        given.append(argv)
+        assert Path(argv[-1]).read_text() == "{}"
+        return Completed(argv=(), code=1, seconds=0.0, tail=("HTTPError: 400 Bad Request",))
+
+    with pytest.raises(WainwrightError):
+        index(small.upload, tmp_path / "log", run=starting).put(wheel)
+    assert "--attestations" in given[0]
+    assert [Path(each).name for each in given[0][-2:]] == [NAME, attestation.name]
 
 
 def test_bytes_that_the_index_garbled_are_a_conflict(small: Small, tmp_path: Path) -> None:

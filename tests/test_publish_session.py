@@ -22,6 +22,7 @@ from wainwright.sessions import preflight, publish, release, report
 from wainwright.sessions.graph import Selection
 from wainwright.sessions.options import Options
 from wainwright.sessions.pipeline import Pipeline
+from wainwright.sessions.releasing import command
 
 PASSWORD = "correct-horse-7391"  # noqa: S105
 
@@ -382,6 +383,21 @@ def test_what_proves_a_sealed_wheel_is_asked_before_every_upload(world: Tagged) 
     assert "is gone" in str(caught.value)
     assert "seal anew with --reseal if nothing is public yet; else release another version" in caught.value.hint
     assert world.writes == writes
+
+
+def test_the_command_that_finishes_has_what_is_still_to_be_done(world: Tagged) -> None:
+    def hint(**options: object) -> str:
+        world.index.faults = ["", *["503"] * 40]  # the first request is the probe
+        with pytest.raises(WainwrightError) as caught:
+            go(world, **options)
+        return caught.value.hint
+
+    pushed_to(world)
+    assert hint(push=True).endswith("publish -- v1.0 --push")
+    assert hint(only="internal", skip=("page",)).endswith("publish -- v1.0 --only internal --skip page")
+    assert hint(reseal=True).endswith("publish -- v1.0"), "it is sealed anew by now"
+    finishing = command(pipeline(world, reseal=True, dry_run=True), "publish")
+    assert finishing.endswith("publish -- v1.0 --reseal"), "a dry run has sealed nothing"
 
 
 def test_skipped_destinations_wait(world: Tagged) -> None:

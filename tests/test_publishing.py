@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -48,12 +49,18 @@ class World:
     said: list[str] = field(default_factory=list)
     open: ExitStack = field(default_factory=ExitStack)
 
+    @property
+    def logs(self) -> Path:
+        return self.folder / "logs"
+
     def sites(self) -> tuple[Site, ...]:
         environ = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder)}
         environ |= {"PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring"}
         environ |= {"TWINE_USERNAME": servers.USER, "TWINE_PASSWORD": PASSWORD}
         declared = Destination(name="internal", kind="index", url=self.index.upload)
-        index = connect(declared, project="demo", run=run, log=self.folder / "log", environ=environ, pause=self.sleep)
+        index = connect(
+            declared, project="demo", run=run, log=self.logs / "internal", environ=environ, pause=self.sleep
+        )
         patience = Patience(attempts=3, pause=0, sleep=self.sleep)
         github = GitHub(f"{OWNER}/{REPO}", token=TOKEN, api_url=self.github.api_url, patience=patience)
         self.open.enter_context(github)
@@ -237,17 +244,130 @@ def test_one_index_that_fails_does_not_hold_up_another(world: World, tmp_path: P
         publication.sites = [Site(name="closed", remote=other, assets=world.assets), *publication.sites]
         with pytest.raises(WainwrightError) as caught:
             publication.run()
-    assert caught.value.code is Exit.NOT_AUTHORISED
+    assert caught.value.code is Exit.PARTLY_PUBLISHED
+    assert "does not let me in (403)" in caught.value.what, "the cause is named"
     assert world.indexed == world.sealed
     assert world.github.public == []
 
 
+def broken_off(publication: Publication) -> WainwrightError:
+    with pytest.raises(WainwrightError) as caught:
+        publication.run()
+    return caught.value
+
+
+def unseen(world: World, error: WainwrightError) -> bool:
+    """Say whether an error tells that all files were uploaded to the index, and not that any is public, or is not."""
+    names = [asset.name for asset in world.assets]
+    told = [*names, "uploaded, and not seen there yet:", *(f"  internal: {name}" for name in names)]
+    return error.code is Exit.PARTLY_PUBLISHED and error.details == tuple(told) and "does not show" in error.what
+
+
 def test_what_an_index_does_not_show_is_not_taken_for_done(world: World) -> None:
     world.index.swallows = True
-    with pytest.raises(WainwrightError) as caught:
-        world.publication(only="internal").run()
-    assert caught.value.code is Exit.PARTLY_PUBLISHED
-    assert "does not show" in caught.value.what
+    assert unseen(world, broken_off(world.publication(only="internal")))
+    error = broken_off(world.publication(only="internal"))
+    assert unseen(world, error)
+    assert world.index.uploads == 3
+    journal = world.folder / "journal.json"
+    assert f"if it has lost that, delete {journal} first" in error.hint
+    journal.unlink()
+    world.index.swallows = False
+    world.publication(only="internal").run()
+    assert world.indexed == world.sealed
+
+
+def test_what_was_uploaded_is_not_uploaded_again_while_the_page_is_stale(world: World) -> None:
+    world.index.stale = True
+    assert unseen(world, broken_off(world.publication(only="internal")))
+    world.said.clear()
+    error = broken_off(world.publication())
+    assert error.code is Exit.PARTLY_PUBLISHED
+    assert "nothing is public" not in str(error)
+    assert any("is not seen there yet: it is waited for" in line for line in world.said)
+    assert world.github.public == []
+    publication = world.publication()
+    pauses = iter(range(2))
+
+    def pause(_: float) -> None:
+        world.index.stale = next(pauses, None) is not None
+
+    publication.pause = pause
+    publication.run()
+    assert world.public == world.indexed == world.sealed
+    assert world.index.uploads == 3
+
+
+def test_a_page_that_leads_to_another_host_is_named(world: World) -> None:
+    world.index.moved = f"{world.index.url.replace('127.0.0.1', 'localhost')}/simple/"
+    for _ in range(2):
+        error = broken_off(world.publication(only="internal"))
+        assert unseen(world, error)
+        assert "leads to localhost, which counts as another index" in error.hint
+    assert world.index.uploads == 3
+
+
+def test_a_journal_that_cannot_be_written_holds_nothing_up(world: World) -> None:
+    (world.folder / "journal.json").mkdir()
+    (world.logs / "internal").mkdir(parents=True)
+    world.publication().run()
+    assert world.public == world.indexed == world.sealed
+    assert sum("journal.json cannot be written" in line for line in world.said) == 1
+
+
+def test_what_the_system_refuses_in_the_middle_leaves_with_what_is_public(world: World) -> None:
+    publication = world.publication(only="internal")
+
+    def fill(line: str) -> None:
+        if "uploaded" in line:
+            shutil.rmtree(world.logs)
+            world.logs.write_text("a file where a folder was")
+
+    publication.say = fill
+    error = broken_off(publication)
+    assert error.code is Exit.PARTLY_PUBLISHED
+    assert (error.what, error.where) == ("File exists", str(world.logs))
+    assert f"  internal: {world.assets[0].name}" in error.details
+    assert f"  internal: {world.assets[1].name} (not there)" in error.details
+    assert error.hint.endswith(f"to finish: {COMMAND}")
+    world.logs.unlink()
+    world.publication().run()
+    assert world.public == world.indexed == world.sealed
+    assert world.index.uploads == 3
+
+
+def test_a_file_that_somebody_added_to_the_public_release_is_told_before_anything_is_written(world: World) -> None:
+    world.publication(only="page").run()
+    (release,) = world.github.public
+    world.github.add_asset(release["id"], "demo-1.0-py3-none-any.whl", b"by somebody")
+    for dry_run in (True, False):
+        error = broken_off(world.publication(dry_run=dry_run))
+        assert error.code is Exit.CONFLICT
+        assert "demo-1.0-py3-none-any.whl" in error.details
+        assert "to finish" not in error.hint, "no command finishes that"
+    assert world.index.uploads == 0
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 422, 503])
+def test_partly_published_is_called_so_whatever_has_broken_it_off(world: World, status: int) -> None:
+    body = {"message": "no, thank you", "errors": [{"code": "invalid", "field": "target_commitish"}]}
+    fault = Fault(status=status, store="none", body=body)
+    world.github.plan = lambda seen: fault if seen.method == "PATCH" else None
+    error = broken_off(world.publication())
+    assert error.code is Exit.PARTLY_PUBLISHED
+    assert "no, thank you" in error.what, "the cause is named"
+    assert error.hint.endswith(f"to finish: {COMMAND}")
+    world.github.plan = lambda _: None
+    world.publication().run()
+    assert world.public == world.indexed == world.sealed
+
+
+def test_nothing_is_called_public_or_not_that_was_not_looked_at(world: World) -> None:
+    world.index.reads = [503] * 20
+    error = broken_off(world.publication())
+    assert error.code is Exit.RETRIES_EXHAUSTED
+    assert "nothing is known to be public" in error.details
+    assert f"  internal: {world.assets[0].name} (not looked at)" in error.details
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 5, 8, 11, 13])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 from enum import IntEnum
+from typing import Final
 
 
 class Exit(IntEnum):
@@ -22,6 +24,18 @@ class Exit(IntEnum):
     NOT_AUTHORISED = 11
     RETRIES_EXHAUSTED = 12
     INTERRUPTED = 130
+
+
+_FULL: Final = "free some space, then run the same command again: what is done is kept"
+_NO_FOLDER: Final = "this must be a folder: move away what has its name"
+_HINTS: Final = {
+    errno.EACCES: "look at its owner and its permissions: what `sudo` has run leaves files of root",
+    errno.EEXIST: _NO_FOLDER,
+    errno.ENOTDIR: _NO_FOLDER,
+    errno.ENOSPC: _FULL,
+    errno.EROFS: "this disk is read-only",
+    errno.EDQUOT: _FULL,
+}
 
 
 class WainwrightError(Exception):
@@ -53,3 +67,13 @@ class WainwrightError(Exception):
         if self.hint:
             lines.append(f"hint: {self.hint}")
         return "\n".join(lines)
+
+
+def of_system(error: OSError) -> WainwrightError:
+    """Say in one sentence what the operating system refuses."""
+    return WainwrightError(
+        error.strerror or str(error),
+        code=Exit.ENGINE,
+        where=str(error.filename or ""),
+        hint=_HINTS.get(error.errno or 0, ""),
+    )

@@ -16,7 +16,6 @@ from wainwright.errors import Exit, WainwrightError
 from wainwright.hosts.credentials import Account, account
 from wainwright.hosts.destinations import Asset, Remote, conflict
 from wainwright.hosts.indexpages import TRIES, Pages, wait
-from wainwright.hosts.sealedfile import as_sealed
 from wainwright.hosts.simplepage import Listed
 from wainwright.hosts.uploading import Twine, Upload
 from wainwright.run import Run
@@ -65,9 +64,7 @@ class Index:
                 self.pause(wait(attempt))
             if self._has(asset, self.pages.read()):
                 return
-            for _ in as_sealed(asset):  # the whole of it, just before: twine takes what lies there
-                pass
-            done = self.twine.upload(asset.path)
+            done = self.twine.upload(asset)
             if done.ok or self._has(asset, self.pages.read()):
                 return
             if done.is_final:

@@ -35,7 +35,7 @@ class Pages:
     """The pages of one project on an index.
 
     `where` is the destination's key path, `simple` the index's pages if release.toml names them. `root` is where they
-    were found, None before that and where there are none.
+    were found, None before that and where there are none. `answered_by` is another host, if one answered last.
     """
 
     where: str
@@ -44,6 +44,7 @@ class Pages:
     simple: str | None = None
     pause: Callable[[float], None] = time.sleep
     root: str | None = None
+    answered_by: str = ""
 
     @property
     def address(self) -> str:
@@ -172,8 +173,9 @@ class Pages:
             status = answer.status_code
             if status in {401, 403}:
                 raise self.unauthorised(status, url)
-            elsewhere = origin(answer.url)[1] != origin(url)[1] and "/simple" in url
-            if status in {404, 410} or elsewhere:
+            host = origin(answer.url)[1]
+            self.answered_by = host if host != origin(url)[1] and "/simple" in url else ""
+            if status in {404, 410} or self.answered_by:
                 yield None
             elif status >= 400:
                 raise self.error(f"{url} answers {status} {answer.reason}", Exit.REFUSED)

@@ -19,6 +19,8 @@ from wainwright.hosts.patience import Gone, Unprocessable, Unsure
 from wainwright.hosts.releaseview import View
 from wainwright.hosts.wanted import Wanted
 
+ADDED = "somebody has added it: compare it, then delete it"
+
 
 class ReleasePage:
     """The release page of one tag. Nothing is asked before the first call; `page` and `listing` write nothing."""
@@ -47,6 +49,11 @@ class ReleasePage:
                 return {names.get(name, name): self._view.remote(held) for name, held in self._view.held.items()}
         raise AssertionError
 
+    def added(self) -> WainwrightError | None:
+        """Say what a public release was seen to hold beside what was sealed."""
+        page = self.page()
+        return self._view.added(ADDED) if page is not None and not page.draft else None
+
     def put(self, asset: Asset) -> None:
         """See that this asset is there, complete and right; creates the draft if there is none."""
         for _ in self._rounds(f"upload {asset.name}"):
@@ -73,7 +80,8 @@ class ReleasePage:
                     page = self._open()
                 if not page.draft:
                     self._view.compare_public(self.wanted.assets)
-                    self._view.demand_nothing_else("somebody has added it: compare it, then delete it")
+                    if (added := self._view.added(ADDED)) is not None:
+                        raise added
                     return page
                 self._demand_complete(page)
                 self._demand_tag()
@@ -196,7 +204,8 @@ class ReleasePage:
         for held in self._view.others():
             if not held.uploaded:
                 self._delete(page, held)
-        self._view.demand_nothing_else(f"delete it from the draft, or seal it: {page.url}")
+        if (added := self._view.added(f"delete it from the draft, or seal it: {page.url}")) is not None:
+            raise added
 
     def _demand_tag(self) -> None:
         commit = self.github.commit_of(self.wanted.tag)

@@ -123,10 +123,11 @@ class View:
                 hint="what is public is never changed: release another version",
             )
 
-    def demand_nothing_else(self, hint: str) -> None:
+    def added(self, hint: str) -> WainwrightError | None:
+        """Say what is there beside what was sealed."""
         others = tuple(held.name for held in self.others())
-        if others:
-            raise self.error("there are files that were not sealed", Exit.CONFLICT, details=others, hint=hint)
+        what = "there are files that were not sealed"
+        return self.error(what, Exit.CONFLICT, details=others, hint=hint) if others else None
 
     def error(self, what: str, code: Exit, *, details: tuple[str, ...] = (), hint: str = "") -> WainwrightError:
         return WainwrightError(what, code=code, where=self.where, details=details, hint=hint)

@@ -1,9 +1,12 @@
-"""A sealed file on its way to a destination: streamed, and never complete unless it is what was sealed."""
+"""A sealed file on its way to a destination: streamed or copied, and never complete unless it is what was sealed."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from wainwright.errors import Exit, WainwrightError
@@ -38,3 +41,17 @@ def as_sealed(asset: Asset) -> Iterator[bytes]:
             hint="restore it, or seal again",
         )
     yield held
+
+
+@contextmanager
+def private_copy(asset: Asset, within: Path) -> Iterator[Path]:
+    """Give a copy of a sealed file, hashed as it was made, in a folder of its own that others cannot write to.
+
+    For a program that is given a path and reads later: what lies at the file's own path may be another by then.
+    """
+    within.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".tmp-sealed-", dir=within) as folder:
+        path = Path(folder) / asset.name
+        with path.open("wb") as copy:
+            copy.writelines(as_sealed(asset))
+        yield path

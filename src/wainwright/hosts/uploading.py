@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from wainwright.hosts.credentials import Account
+from wainwright.hosts.destinations import Asset
 from wainwright.hosts.github import TOKENS
 from wainwright.hosts.indexpages import BUSY
+from wainwright.hosts.sealedfile import private_copy
 from wainwright.run import Run
 
 LIMIT: Final = 3600.0  # seconds for one file
+ATTESTATION: Final = ".publish.attestation"  # what twine looks for behind a file's name
 UNAUTHORISED: Final = frozenset({"NonInteractive", "TrustedPublishingFailure"})
 INVALID: Final = frozenset(
     {"InvalidDistribution", "InvalidConfiguration", "UnsupportedConfiguration", "RedirectDetected"}
@@ -63,17 +68,14 @@ class Twine:
     log: Path
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
 
-    def upload(self, path: Path) -> Upload:
-        """Upload one file, with its attestations if they lie beside it.
+    def upload(self, asset: Asset) -> Upload:
+        """Upload one sealed file, with its attestations if they lie beside it.
 
         Secrets go by the environment, with the address, which may hold one: a command line is everybody's to read.
         `--skip-existing` is never said: it goes by the name alone.
         """
         account = self.account
-        attestation = path.with_name(f"{path.name}.publish.attestation")
-        files = ["--attestations", str(path), str(attestation)] if attestation.exists() else [str(path)]
         argv = [sys.executable, "-m", "twine", "--no-color", "upload", "--non-interactive", "--disable-progress-bar"]
-        argv += files
         given = {
             "TWINE_REPOSITORY_URL": account.url,
             "TWINE_USERNAME": account.username,
@@ -82,14 +84,19 @@ class Twine:
             "TWINE_CLIENT_CERT": account.client_cert or None,
         }
         env = environment(self.environ) | {name: value for name, value in given.items() if value is not None}
-        done = self.run(argv, env=env, timeout=LIMIT)  # no log of its own: what is written is masked first
+        with private_copy(asset, self.log.parent) as path:
+            attestation = asset.path.with_name(f"{asset.name}{ATTESTATION}")
+            files = [path]
+            if attestation.exists():
+                argv.append("--attestations")
+                files.append(shutil.copyfile(attestation, path.with_name(attestation.name)))
+            done = self.run([*argv, *files], env=env, timeout=LIMIT)  # no log of its own: what is written is masked
         said = account.mask.lines(done.tail)
-        self._write(account.mask(f"$ twine upload {path}, to {account.url}"), *said, f"({done.ending})")
+        self._write(account.mask(f"$ twine upload {asset.path}, to {account.url}"), *said, f"({done.ending})")
         return read(done.ok, said)
 
     def _write(self, *lines: str) -> None:
-        self.log.parent.mkdir(parents=True, exist_ok=True)
-        with self.log.open("a", encoding="utf-8") as log:
+        with suppress(OSError), self.log.open("a", encoding="utf-8") as log:  # how an upload went counts without it
             log.writelines(f"{line}\n" for line in lines)
 
 

@@ -1,6 +1,7 @@
 """The journal: when which sealed file was put where. What a destination holds is asked of it, never of the journal.
 
-It only keeps a tag from being sealed anew when a destination may have more than it shows, and says what is finished.
+It only keeps a tag from being sealed anew when a destination may have more than it shows, keeps a file from being
+uploaded again where it was not seen yet, and says what is finished.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ class Journal:
         known = dict(seen) if isinstance(seen, dict) else {}
         if asset is not None and known.get("sha256") != asset.sha256:
             known = {"sha256": asset.sha256}
-        if event == "sent":
-            known.pop("failed", None)
+        for outdated in {"sent": ("failed",), "uploaded": ("found", "verified")}.get(event, ()):
+            known.pop(outdated, None)
         self.entries[place][name] = known | {event: self.now()}
         if self.path is not None:
             data = {"format": FORMAT, "tag": self.tag, "destinations": self.entries}
@@ -75,6 +76,11 @@ class Journal:
             for name, seen in events.items()
             if seen.keys() & {"found", "uploaded", "verified"} or ("sent" in seen and "failed" not in seen)
         )
+
+    def awaited(self, place: str, asset: Asset) -> str | None:
+        """Give when these bytes were uploaded if they were not seen there since, None otherwise."""
+        is_seen = self.when(place, "found", asset) or self.when(place, "verified", asset)
+        return None if is_seen else self.when(place, "uploaded", asset)
 
     def when(self, place: str, event: Event, asset: Asset) -> str | None:
         """Give when an event about these bytes was noted, None if it was not."""

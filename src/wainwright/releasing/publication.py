@@ -1,12 +1,13 @@
-"""What is where: the table at the end of a publication, and the sentence when it was broken off. Pure."""
+"""What is where: the table at the end of a publication, and the sentences when it was broken off. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from pathlib import Path
 
+from wainwright.counting import counted
 from wainwright.errors import Exit, WainwrightError
 
 
@@ -19,9 +20,6 @@ class State(Enum):
     ABSENT = "not there"
     OTHER = "something else is there"
     UNKNOWN = "not looked at"
-
-
-PUBLIC: Final = frozenset({State.PUBLIC})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,19 +48,54 @@ def table(rows: Sequence[Row]) -> tuple[str, ...]:
 def failure(error: WainwrightError, rows: Sequence[Row], *, command: str) -> WainwrightError:
     """Give an error with what is public, what is not, and the command that finishes.
 
-    What only wants to be run again becomes PARTLY_PUBLISHED once something is public.
+    Once something is public and something is not, that is what it is called, whatever has broken it off. A conflict
+    stays one: no command finishes it.
     """
-    public = [row for row in rows if row.state in {State.PUBLIC, State.SENT}]
-    left = [row for row in rows if row not in public]
+    public = [row for row in rows if row.state is State.PUBLIC]
+    sent = [row for row in rows if row.state is State.SENT]
+    left = [row for row in rows if row.state not in {State.PUBLIC, State.SENT}]
     details = list(error.details)
-    code = error.code
-    if public:
-        details += ["public:", *(f"  {row.destination}: {row.name}" for row in public)]
-        code = Exit.PARTLY_PUBLISHED if code is Exit.RETRIES_EXHAUSTED else code
-    else:
-        details.append("nothing is public")
-    if left:
-        details += ["not public:", *(f"  {row.destination}: {row.name} ({row.state.value})" for row in left)]
-    finish = f"to finish: {command}"
-    hint = f"{error.hint}\n{finish}" if error.hint else finish
+    if not public and not sent:
+        known = "known to be " if any(row.state is State.UNKNOWN for row in left) else ""
+        details.append(f"nothing is {known}public")
+    details += _named("public:", public)
+    details += _named("uploaded, and not seen there yet:", sent)
+    details += _named("not public:", left, states=True)
+    hints, code = [error.hint], error.code
+    if code is not Exit.CONFLICT:
+        hints.append(f"to finish: {command}")
+        code = Exit.PARTLY_PUBLISHED if sent or (public and left) else code
+    hint = "\n".join(filter(None, hints))
     return WainwrightError(error.what, code=code, where=error.where, details=tuple(details), hint=hint)
+
+
+def _named(title: str, rows: Sequence[Row], *, states: bool = False) -> tuple[str, ...]:
+    lines = (f"  {row.destination}: {row.name}" + (f" ({row.state.value})" if states else "") for row in rows)
+    return (title, *lines) if rows else ()
+
+
+def not_shown(names: Sequence[str], where: str, address: str, other: str, journal: Path | None) -> WainwrightError:
+    """Say that an index has taken files which its page at `address` lacks; `other` is a host that answered for it."""
+    looked = f"looked at {address}; if its pages are elsewhere, set {where}.simple"
+    if other:
+        looked = f"{address} leads to {other}, which counts as another index: if it is this one, set {where}.simple"
+    return WainwrightError(
+        f"the index has taken {counted(len(names), 'file')} that it does not show",
+        code=Exit.RETRIES_EXHAUSTED,
+        where=where,
+        details=tuple(names),
+        hint=f"{looked}\nits pages may be late, and what it took is not uploaded again; if it has lost that, delete "
+        f"{journal} first",
+    )
+
+
+def raise_all(errors: Sequence[WainwrightError], what: str) -> None:
+    """Raise what went wrong, if anything did: a conflict first, last what running again may mend by itself."""
+    if not errors:
+        return
+    first = min(errors, key=lambda error: (error.code is not Exit.CONFLICT, error.code is Exit.RETRIES_EXHAUSTED))
+    if len(errors) == 1:
+        raise first
+    raise WainwrightError(
+        f"{len(errors)} things {what}", code=first.code, details=tuple(map(str, errors)), hint=first.hint
+    )

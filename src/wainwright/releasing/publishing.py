@@ -7,18 +7,20 @@ destination is looked at before anything is written: what is there by digest is 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
 from wainwright.counting import counted
-from wainwright.errors import Exit, WainwrightError
+from wainwright.errors import Exit, WainwrightError, of_system
 from wainwright.hosts.destinations import Asset, Fate, conflict, fate
 from wainwright.hosts.index import Index
 from wainwright.hosts.releasepage import ReleasePage
 from wainwright.releasing.journal import Event, Journal
-from wainwright.releasing.publication import PUBLIC, Row, State, failure
+from wainwright.releasing.publication import Row, State, failure, not_shown, raise_all
 
+DONE: Final = frozenset({State.PUBLIC, State.SENT, State.DRAFT})
 LOOKS: Final = 8  # times that an index is asked for what it has just taken: some show it a minute later
 
 
@@ -43,13 +45,14 @@ class Publication:
     pause: Callable[[float], None] = time.sleep
     states: dict[tuple[str, str], State] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
+    _journal_is_told_of: bool = False
 
     def run(self) -> tuple[Row, ...]:
         """Publish, and give what is where.
 
         Raises WainwrightError that says what is public, what is not, and which command finishes it.
         """
-        try:
+        with self.told():
             self._look()
             for site, page in self._pages():
                 self._complete_draft(site, page)
@@ -58,9 +61,17 @@ class Publication:
                 self._make_public(site, page)
             for site in self.sites:
                 self._note(site, None, "finished")
+        return self.rows()
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Let whatever breaks off leave with what is public, what is not, and which command finishes it."""
+        try:
+            yield
+        except OSError as error:
+            raise failure(of_system(error), self.rows(), command=self.command) from error
         except WainwrightError as error:
             raise failure(error, self.rows(), command=self.command) from error
-        return self.rows()
 
     def rows(self) -> tuple[Row, ...]:
         return tuple(
@@ -90,15 +101,7 @@ class Publication:
                     errors += self._look_at_index(site, site.remote)
             except WainwrightError as error:
                 errors.append(error)
-        if len(errors) == 1:
-            raise errors[0]
-        if errors:
-            raise WainwrightError(
-                f"{len(errors)} things stand in the way, and nothing was written",
-                code=errors[0].code,
-                details=tuple(str(error) for error in errors),
-                hint=errors[0].hint,
-            )
+        raise_all(errors, "stand in the way, and nothing was written")
 
     def _look_at_index(self, site: Site, index: Index) -> list[WainwrightError]:
         index.listing()
@@ -111,12 +114,19 @@ class Publication:
                 errors.append(error)
                 self._set(site, asset, State.OTHER)
                 continue
-            self._set(site, asset, State.PUBLIC if there else State.ABSENT)
+            self._set(site, asset, State.PUBLIC if there else self._unseen(site, asset))
             if there:
                 self._note(site, asset, "verified")
-            elif when := self.journal.when(site.name, "verified", asset):
-                self.say(f"{site.name}: {asset.name} was there {when}, and is gone")
         return errors
+
+    def _unseen(self, site: Site, asset: Asset) -> State:
+        """Tell a file that an index does not show yet from one that it does not have."""
+        if when := self.journal.awaited(site.name, asset):
+            self.say(f"{site.name}: {asset.name} was uploaded {when}, and is not seen there yet: it is waited for")
+            return State.SENT
+        if when := self.journal.when(site.name, "verified", asset):
+            self.say(f"{site.name}: {asset.name} was there {when}, and is gone")
+        return State.ABSENT
 
     def _look_at_page(self, site: Site, remote: ReleasePage) -> list[WainwrightError]:
         page = remote.page()
@@ -134,6 +144,8 @@ class Publication:
             self._set(site, asset, State.OTHER if found is Fate.DIFFERENT else State.ABSENT)
             if page is not None and not page.draft and found is Fate.DIFFERENT:
                 errors.append(conflict(asset, held[asset.name], where=f"publish.{site.name}"))
+        if (added := remote.added()) is not None:
+            errors.append(added)
         return errors
 
     def _complete_draft(self, site: Site, remote: ReleasePage) -> None:
@@ -141,38 +153,36 @@ class Publication:
             self.say(f"{site.name}: would create a draft")
         self._put_missing(site, remote, State.DRAFT)
 
-    def _put_missing(self, site: Site, remote: ReleasePage | Index, state: State) -> bool:
-        """Put what a destination lacks there; say whether that was anything."""
-        missing = self._missing(site)
-        for asset in missing:
+    def _put_missing(self, site: Site, remote: ReleasePage | Index, state: State) -> None:
+        """Put what a destination lacks there."""
+        for asset in self._missing(site):
             if self._would(site, f"upload {asset.name} ({asset.size} bytes)"):
                 continue
             self._note(site, asset, "sent")
             try:
                 remote.put(asset)
-            except WainwrightError:
+            except (WainwrightError, OSError):
                 self._note(site, asset, "failed")
                 raise
             self._set(site, asset, state)
             self._note(site, asset, "uploaded")
             self.say(f"{site.name}: uploaded {asset.name}")
-        return bool(missing)
 
     def _fill_indexes(self) -> None:
         """Fill each index; one that fails does not hold the others up."""
-        errors = []
+        errors: list[WainwrightError] = []
         for site in self.sites:
             if isinstance(site.remote, Index):
                 try:
                     self._fill(site, site.remote)
                 except WainwrightError as error:
                     errors.append(error)
-        if errors:
-            # Whatever cannot be mended by running again is named first.
-            raise min(errors, key=lambda error: error.code is Exit.RETRIES_EXHAUSTED)
+        raise_all(errors, "went wrong at the indexes")
 
     def _fill(self, site: Site, index: Index) -> None:
-        if self._put_missing(site, index, State.SENT) and not self.dry_run:
+        self._put_missing(site, index, State.SENT)
+        sent = any(self.states[site.name, asset.name] is State.SENT for asset in site.assets)
+        if sent and not self.dry_run:
             self._verify(site, index)
 
     def _verify(self, site: Site, index: Index) -> None:
@@ -185,17 +195,17 @@ class Publication:
             if not absent:
                 self.say(f"{site.name}: {counted(len(site.assets), 'file')} there, verified by digest")
                 return
-        raise WainwrightError(
-            f"the index has taken {counted(len(absent), 'file')} that it does not show",
-            code=Exit.RETRIES_EXHAUSTED,
-            where=f"publish.{site.name}",
-            details=tuple(asset.name for asset in absent),
-            hint=f"looked at {index.address}; if its pages are elsewhere, set publish.{site.name}.simple",
-        )
+        names = [asset.name for asset in absent]
+        raise not_shown(names, f"publish.{site.name}", index.address, index.pages.answered_by, self.journal.path)
 
     def _verified(self, site: Site, index: Index, asset: Asset) -> bool:
-        if not index.holds(asset):
-            return False
+        try:
+            if not index.holds(asset):
+                return False
+        except WainwrightError as error:
+            if error.code is Exit.CONFLICT:
+                self._set(site, asset, State.OTHER)
+            raise
         self._set(site, asset, State.PUBLIC)
         self._note(site, asset, "verified")
         return True
@@ -213,12 +223,11 @@ class Publication:
         for asset in site.assets:
             self._set(site, asset, State.PUBLIC)
             self._note(site, asset, "verified")
-        self.journal.record(site.name, "published")
+        self._note(site, None, "published")
         self.say(f"{site.name}: the release is public: {page.url}")
 
     def _missing(self, site: Site) -> tuple[Asset, ...]:
-        done = PUBLIC | {State.DRAFT}
-        return tuple(asset for asset in site.assets if self.states[site.name, asset.name] not in done)
+        return tuple(asset for asset in site.assets if self.states[site.name, asset.name] not in DONE)
 
     def _would(self, site: Site, what: str) -> bool:
         """Say what would be written, if nothing is to be."""
@@ -230,5 +239,11 @@ class Publication:
         self.states[site.name, asset.name] = state
 
     def _note(self, site: Site, asset: Asset | None, event: Event) -> None:
-        if not self.dry_run:
+        if self.dry_run:
+            return
+        try:
             self.journal.record(site.name, event, asset)
+        except OSError as error:  # it helps the next run, and holds nothing up
+            if not self._journal_is_told_of:
+                self.say(f"{self.journal.path} cannot be written, and the publication goes on: {error.strerror}")
+            self._journal_is_told_of = True
