@@ -45,7 +45,12 @@ class Task:
         return (self.stage,) if self.stage in STAGES else ()
 
     def run(self, pipeline: Pipeline) -> None:
-        """Run this session alone, without what it requires; a tag that is sealed is not built or judged again."""
+        """Run this session alone, without what it requires; a tag that is sealed is not built or judged again.
+
+        SIGTERM ends it as Ctrl-C does, at any moment, so that everything is tidied up.
+        """
+        from wainwright.run import interruptible
+
         if self.stage in STAGES and pipeline.is_sealed:
             from wainwright.sessions.pipeline import say
 
@@ -56,7 +61,8 @@ class Task:
 
             demand_resealable(pipeline)
         work: Callable[[Pipeline, Selection], None] = import_module(f"wainwright.sessions.{self.stage}").run
-        work(pipeline, self.selection)
+        with interruptible():
+            work(pipeline, self.selection)
 
 
 def expand(release: Release) -> tuple[Task, ...]:

@@ -27,7 +27,7 @@ from wainwright.receipts import Receipts
 from wainwright.releasing.gitstate import Tree
 from wainwright.releasing.manifest import read as read_manifest
 from wainwright.releasing.nightly import day_of, tonight
-from wainwright.run import Run, interruptible, run
+from wainwright.run import Run, run
 from wainwright.running.pins import NAME as LOCK
 from wainwright.scratch import scratch, sweep
 from wainwright.sessions.graph import Selection
@@ -165,9 +165,9 @@ class Pipeline:
     def swept(self) -> Iterator[None]:
         """Hold the output folders for this process alone; what a killed run left behind is removed first.
 
-        A dry run touches none of them. SIGTERM ends what runs in here as Ctrl-C does, and all is tidied up.
+        A dry run touches none of them.
         """
-        with interruptible(), ExitStack() as stack:
+        with ExitStack() as stack:
             if self.options.dry_run:
                 vars(self)["scratch"] = stack.enter_context(scratch())
                 stack.callback(self._forget)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -18,6 +19,8 @@ from wainwright.running import caching
 from wainwright.running.entering import enter
 from wainwright.running.standing import stand
 
+OURS = f"wainwright-{os.getuid()}"
+
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -28,12 +31,18 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def wait_for(process: subprocess.Popen[str], folder: Path, pattern: str) -> None:
+    while not list(folder.glob(pattern)):
+        assert process.poll() is None
+        time.sleep(0.01)
+
+
 def left(*folders: Path) -> list[Path]:
     """Give what lies in temporary folders, but for the one in which ours are made."""
     found = [
         path for folder in folders for path in folder.rglob("*") if folder.name == "temporary" or ".tmp-" in path.name
     ]
-    return [path for path in found if path.name != f"wainwright-{os.getuid()}"]
+    return [path for path in found if path.name not in {OURS, f"wainwright-tests-{os.getuid()}.lock"}]
 
 
 @pytest.mark.engine
@@ -42,9 +51,7 @@ def test_stopped_or_killed_while_a_container_is_asked_nothing_stays(tmp_path: Pa
     project = Project(tmp_path / "demo", release=release(build="bullseye-build", smoke=["bullseye"]))
     for number, code in ((signal.SIGTERM, 130), (signal.SIGKILL, -signal.SIGKILL)):
         process = project.start("build")
-        while not left(temporary):
-            assert process.poll() is None
-            time.sleep(0.01)
+        wait_for(process, temporary, f"{OURS}/*")
         process.send_signal(number)
         _, err = process.communicate(timeout=30)
         assert process.returncode == code, err
@@ -54,9 +61,7 @@ def test_stopped_or_killed_while_a_container_is_asked_nothing_stays(tmp_path: Pa
     assert project.run("smoke").returncode == 0
     assert left(temporary, project.root / "dist", project.root / "wheelhouse") == []
     process = project.start("compat")
-    while not left(project.root / "dist"):
-        assert process.poll() is None
-        time.sleep(0.01)
+    wait_for(process, project.root / "dist", ".tmp-compat-*")
     process.terminate()
     process.communicate(timeout=30)
     assert process.returncode == 130

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import select
 import subprocess
 import sys
 import tempfile
@@ -24,7 +25,7 @@ from wainwright.run import Completed, Run, Watched
 from wainwright.running import caching
 from wainwright.running.containerpythons import VENV, find_in_container
 from wainwright.running.copying import pack, settle
-from wainwright.running.engines import Engine, platform_of
+from wainwright.running.engines import PATIENCE, Engine, platform_of
 from wainwright.running.images import Found, ref_of
 from wainwright.running.passing import PROXIES, Passing, passing
 from wainwright.running.refusals import refusal, saying
@@ -269,9 +270,20 @@ def _started(
                 said.seek(0)
                 _raise_start(engine, image, said.read().decode("utf-8", "replace").splitlines())
         except BaseException:
-            _remove(engine, name)
+            try:
+                _let_start(client)
+            finally:
+                _remove(engine, name)
             raise
         yield home
+
+
+def _let_start(client: subprocess.Popen[bytes]) -> None:
+    """Wait until there is a container to remove: one whose client is ended too early is created, and stays."""
+    assert client.stdin is not None  # noqa: S101 - asked for by the caller, as is stdout
+    assert client.stdout is not None  # noqa: S101
+    client.stdin.close()
+    select.select([client.stdout], [], [], PATIENCE)
 
 
 def _raise_start(engine: Engine, image: Image, lines: Sequence[str]) -> NoReturn:
