@@ -69,7 +69,7 @@ def _have_all(
             failures.append(error)
             continue
         if options.update or options.push or (image.name, arch) not in lock.pins:
-            lock.write({**lock.pins, (image.name, arch): pin_of(found)})
+            lock.pin(image.name, arch, pin_of(found))
             if image.dockerfile is not None and not found.digests:
                 say(f"{image.name}: no registry has it, so other machines stop at its pin: use `--push` as well")
         say(f"{image.name}: {found.ref} for {platform_of(arch)} is {found.digest}")

@@ -55,11 +55,28 @@ def test_an_engine_that_may_not_be_used(tmp_path: Path) -> None:
     assert "usermod -aG docker" in error.hint
 
 
-def test_the_first_that_answers_is_taken(tmp_path: Path) -> None:
+def test_the_first_that_answers_is_taken_and_why_no_earlier_one_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     program(tmp_path, "docker", "echo 'Cannot connect to the Docker daemon. Is the docker daemon running?' >&2; exit 1")
     said = '{"Client": {"APIVersion": "4.3.1", "Version": "4.3.1", "OsArch": "linux/arm64"}}'
-    found = find_engine(environ=program(tmp_path, "podman", f"echo '{said}'"))
+    environ = program(tmp_path, "podman", f"echo '{said}'")
+    found = find_engine(environ=environ)
     assert (found.name, found.version, found.arch) == ("podman", "4.3.1", "aarch64")
+    find_engine(environ=environ)
+    said = "docker cannot be used: the engine's daemon does not answer: podman 4.3.1 is used instead\n"
+    assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize("name", ["DOCKER_HOST", "DOCKER_CONTEXT"])
+def test_no_other_is_taken_for_the_one_that_is_named(name: str, tmp_path: Path) -> None:
+    program(tmp_path, "docker", f"echo '{DENIED}' >&2; exit 1")
+    said = '{"Client": {"APIVersion": "4.3.1", "Version": "4.3.1", "OsArch": "linux/arm64"}}'
+    environ = program(tmp_path, "podman", f"echo '{said}'")
+    error = lacking({**environ, name: "elsewhere"})
+    assert str(error).startswith(f"{name}: docker cannot be used: the engine may not be used by this user\n")
+    assert error.hint.endswith(f"or unset {name} to have podman looked for")
+    assert find_engine(environ={**environ, name: "elsewhere", "WAINWRIGHT_ENGINE": "podman"}).name == "podman"
 
 
 def test_docker_that_is_podman_is_known_for_what_it_is(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -18,6 +19,7 @@ from wainwright.running.refusals import refusal
 Name = Literal["docker", "podman"]
 NAMES: Final[tuple[Name, ...]] = ("docker", "podman")
 CHOICE: Final = "WAINWRIGHT_ENGINE"
+ELSEWHERE: Final = ("DOCKER_HOST", "DOCKER_CONTEXT")  # whoever sets one means this docker, and no other engine
 PATIENCE: Final = 30.0  # seconds in which an engine says its version, or does not answer
 
 # An architecture as wheels spell it, and as images do (GOARCH with its variant, in the OCI image specification).
@@ -70,23 +72,25 @@ class Engine:
 def find_engine(run: Run = run_here, environ: Mapping[str, str] | None = None) -> Engine:
     """Find the engine that WAINWRIGHT_ENGINE names, else the first that answers; each is asked once a process.
 
+    That docker is passed over for podman is said, with the reason; where DOCKER_HOST or its like is set, it is not.
     Raises WainwrightError (ENGINE) that says of each one why not.
     """
     environ = os.environ if environ is None else environ
     choice, path = environ.get(CHOICE, ""), environ.get("PATH", os.defpath)
-    key = (choice, path, environ.get("DOCKER_HOST", ""))
+    named = tuple(name for name in ELSEWHERE if environ.get(name))
+    key = (choice, path, *(environ.get(name, "") for name in ELSEWHERE))
     if key not in _asked:
-        _asked[key] = _find(run, choice, path)
+        _asked[key] = _find(run, choice, path, named)
     found = _asked[key]
     if isinstance(found, WainwrightError):
         raise found
     return replace(found, run=run)
 
 
-_asked: Final[dict[tuple[str, str, str], Engine | WainwrightError]] = {}
+_asked: Final[dict[tuple[str, ...], Engine | WainwrightError]] = {}
 
 
-def _find(run: Run, choice: str, path: str) -> Engine | WainwrightError:
+def _find(run: Run, choice: str, path: str, named: Sequence[str]) -> Engine | WainwrightError:
     if choice == "none":
         return WainwrightError(f"{CHOICE} is none", code=Exit.ENGINE, hint=f"unset {CHOICE} to have one used")
     if choice and choice not in NAMES:
@@ -104,15 +108,19 @@ def _find(run: Run, choice: str, path: str) -> Engine | WainwrightError:
             continue
         answer = _ask(name, program, run)
         if isinstance(answer, Engine):
+            for refused in refusals:
+                sys.stderr.write(f"{refused.what}: {answer} is used instead\n")
             return answer
         refusals.append(answer)
+        if name == "docker" and named:
+            break
     if refusals:
         first, *others = refusals
         return WainwrightError(
             first.what,
             code=Exit.ENGINE,
-            where=first.where,
-            hint=first.hint,
+            where=" and ".join(named) or first.where,
+            hint=f"{first.hint}; or unset {' and '.join(named)} to have podman looked for" if named else first.hint,
             details=(*first.details, *(str(other) for other in others)),
         )
     return WainwrightError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +36,15 @@ class Lock:
 
     path: Path
     pins: Mapping[tuple[str, str], Pin] = field(default_factory=lambda: MappingProxyType({}))
+
+    def pin(self, name: str, arch: str, pin: Pin) -> Lock:
+        """Add or replace one pin, whatever other processes do to the others at the same time."""
+        folder = os.open(self.path.parent, os.O_RDONLY)  # the file is replaced; a second one would lie in sight
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            return self.write({**read_lock(self.path.parent).pins, (name, arch): pin})
+        finally:
+            os.close(folder)
 
     def write(self, pins: Mapping[tuple[str, str], Pin]) -> Lock:
         """Write the file anew, whole or not at all; it is sorted, so that a change is a short diff."""
