@@ -287,6 +287,18 @@ def test_everything_is_found_at_once(world: World) -> None:
     assert len(world.said()) >= 5
 
 
+def test_two_indexes_at_one_address_are_found(world: World) -> None:
+    declared = dict(world.trial.release.publish)
+    for name in ("pypi", "testpypi"):
+        declared |= {name: Destination(name=name, kind="index", repository=name)}
+    world.trial = dataclasses.replace(world.trial, release=dataclasses.replace(world.trial.release, publish=declared))
+    world.environ["TWINE_REPOSITORY_URL"] = world.index.upload.rstrip("/")
+    found = next(each for each in world.preflight().findings() if "its address" in each.what)
+    assert (found.where, found.code) == ("publish.internal", Exit.USAGE)
+    assert found.what == "its address is that of pypi, testpypi, too"
+    assert found.hint.startswith("TWINE_REPOSITORY_URL stands in for all")
+
+
 def test_a_skipped_destination_is_not_asked(world: World) -> None:
     world.skipped = "page"
     no_token(world)

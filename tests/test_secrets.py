@@ -309,6 +309,31 @@ def test_a_broken_pypirc_tells_nothing_of_what_is_in_it(tmp_path: Path) -> None:
     assert caught.value.__cause__ is None
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\\xe9",
+        "\\x00",
+        "[ours",
+        "[ours]\\nrepository=http://me:{}@[/",
+        "[ours]\\nrepository=http://me:{}@h:99999/",
+        "[ours]\\nrepository=me:{}@h/legacy",
+        "[ours]\\nrepository=",
+        "[ours]\\nrepository=ftp://me:{}@h/",
+    ],
+)
+def test_a_pypirc_may_hold_anything(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "pypirc"
+    given = text.encode().decode("unicode_escape").replace("{}", quote(PASSWORD, safe=""))
+    file.write_bytes(f"[distutils]\nindex-servers = ours\n{given}\nusername = me\n".encode("latin-1"))
+    declared = Destination(name="own", kind="index", repository="ours")
+    with pytest.raises(WainwrightError) as caught:
+        account(declared, {"TWINE_CONFIG_FILE": str(file)}, alone=True)
+    assert (caught.value.code, caught.value.where) == (Exit.USAGE, "publish.own")
+    assert caught.value.hint
+    assert leaks(str(caught.value).encode()) == []
+
+
 def test_one_indexs_token_is_nobody_elses() -> None:
     environ = {"TWINE_USERNAME": "me", "TWINE_PASSWORD": PASSWORD, "TWINE_PASSWORD_INTERNAL": "inner-secret"}
     environ |= {"TWINE_USERNAME_INTERNAL": "inner"}

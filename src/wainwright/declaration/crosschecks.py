@@ -7,6 +7,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, Final
 
+from wainwright.addresses import place_of
 from wainwright.auditing.terms import RULES, Pattern
 from wainwright.declaration.complaints import found, guess
 from wainwright.declaration.document import Document, KeyPath, Mistake, spell
@@ -56,6 +57,7 @@ def of_document(document: Document, root: Path) -> list[Mistake]:
         *_untargeted(document),
         *_project(document, root),
         *_images(document, root),
+        *_places(document),
         *_destinations(document),
         *_commands(document),
         *_clashing_names(document),
@@ -164,6 +166,20 @@ def _images(document: Document, root: Path) -> Iterator[Mistake]:
     for path, text in document.at("images", "*", "dockerfile"):
         if not (root / text).is_file():
             yield Mistake(path, f"expected a Dockerfile, found {found(text)}, where there is none")
+
+
+def _places(document: Document) -> Iterator[Mistake]:
+    """Find addresses that are none, and destinations at one place: what is meant for one would be the other's."""
+    first: dict[object, str] = {}
+    for path, table in document.at("publish", "*"):
+        for key in ("url", "simple"):
+            if key in table and place_of(table[key]) is None:
+                yield Mistake((*path, key), "expected an address with a host, and a port below 65536 where it has one")
+        repository = str(table.get("repository", ""))
+        place = place_of(table.get("url", "")) or (repository.casefold() if "/" in repository else repository)
+        other = first.setdefault(place, str(path[-1])) if place else path[-1]
+        if other != path[-1]:
+            yield Mistake(path, f"expected a destination of its own, found that of publish.{other}")
 
 
 def _destinations(document: Document) -> Iterator[Mistake]:

@@ -114,8 +114,8 @@ def _same_filename(document: Document, jobs: tuple[Job, ...]) -> Iterator[Mistak
     first: dict[tuple[object, ...], Job] = {}
     for job in jobs:
         for destination in job.destinations:
-            place = destination.repository or (destination.url or "").rstrip("/")
-            other = first.setdefault((place, job.glibc, job.python, job.arch, job.variant.local_version), job)
+            key = (destination.name, job.glibc, job.python, job.arch, job.variant.local_version)
+            other = first.setdefault(key, job)
             if other.variant.name != job.variant.name:
                 path = _publish_path(document, job, destination)
                 what = f"expected filenames of its own, found those of variant {found(other.variant.name)}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from wainwright.addresses import place_of
 from wainwright.declaration.complaints import guess
 from wainwright.declaration.release import PUBLIC, Destination
 from wainwright.errors import Exit, WainwrightError
@@ -51,7 +52,7 @@ def account(destination: Destination, environ: Mapping[str, str], *, alone: bool
     WainwrightError (USAGE) when ~/.pypirc is broken or knows no such repository.
     """
     config = _config(destination, environ)
-    address = config["repository"] or ""
+    address = _address(config, destination)
     parts = urlsplit(address)
     words = [(variable("TWINE_USERNAME", destination.name), variable("TWINE_PASSWORD", destination.name))]
     words += [("TWINE_USERNAME", "TWINE_PASSWORD")] if alone else []
@@ -83,6 +84,25 @@ def account(destination: Destination, environ: Mapping[str, str], *, alone: bool
     )
 
 
+def address_of(destination: Destination, environ: Mapping[str, str]) -> str:
+    """Give the upload address of an index without userinfo; raises WainwrightError as `account` does."""
+    return without_userinfo(_address(_config(destination, environ), destination))
+
+
+def _address(config: Mapping[str, str | None], destination: Destination) -> str:
+    """Give what is written there, if it is an address; what is none is not shown, for there may be a password in it."""
+    address = config["repository"] or ""
+    if place_of(address) is None:
+        whence = "TWINE_REPOSITORY_URL or ~/.pypirc names"
+        raise WainwrightError(
+            f"what {'its url' if destination.url else whence} is no address for uploads",
+            code=Exit.USAGE,
+            where=f"publish.{destination.name}",
+            hint="an address such as https://packages.example.org/legacy/",
+        )
+    return address
+
+
 def _config(destination: Destination, environ: Mapping[str, str]) -> Mapping[str, str | None]:
     if destination.url:
         return {"repository": destination.url}
@@ -93,7 +113,7 @@ def _config(destination: Destination, environ: Mapping[str, str]) -> Mapping[str
     file = environ.get("TWINE_CONFIG_FILE") or DEFAULT_CONFIG_FILE
     try:
         return get_repository_from_config(file, name, environ.get("TWINE_REPOSITORY_URL"))
-    except (TwineException, KeyError) as error:  # KeyError: a section that does not say where its repository is
+    except (TwineException, KeyError, ValueError) as error:  # of a section without its repository, or with none
         first = f"[{name}] of {file} has no repository"
         if isinstance(error, TwineException):
             first = str(error.args[0]).splitlines()[0]
@@ -105,11 +125,12 @@ def _config(destination: Destination, environ: Mapping[str, str]) -> Mapping[str
 
 def _sections(file: str) -> tuple[str, ...]:
     """Name the repositories that a ~/.pypirc knows; a broken one knows those that need none."""
+    from twine.exceptions import TwineException
     from twine.utils import get_config
 
     try:
         return tuple(sorted({*get_config(file), *PUBLIC}))
-    except (OSError, ValueError, configparser.Error):
+    except (OSError, ValueError, configparser.Error, TwineException):
         return tuple(sorted(PUBLIC))
 
 

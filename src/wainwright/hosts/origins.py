@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
 from urllib.parse import urlsplit
 
-PORTS: Final = {"https": 443, "http": 80}
+from wainwright.addresses import PORTS
 
 
 def origin(url: str) -> tuple[str, str, int | None]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from wainwright.addresses import place_of
 from wainwright.declaration.release import Destination
-from wainwright.errors import WainwrightError
+from wainwright.errors import Exit, WainwrightError
 from wainwright.finding import Finding
+from wainwright.hosts.credentials import address_of
 from wainwright.hosts.github import GitHub, of_environment
 from wainwright.hosts.index import Index, connect
 from wainwright.hosts.patience import Patience
@@ -67,9 +69,27 @@ def connected(
                     )
             except WainwrightError as error:
                 findings.append(Finding.of(error, where))
+        findings += _at_one_address(declared, chosen, environ)
         yield Hosts(
             declared={each.name: each for each in declared if chosen(each.name)},
             indexes=indexes,
             githubs=githubs,
             findings=tuple(findings),
         )
+
+
+def _at_one_address(
+    declared: Iterable[Destination], chosen: Callable[[str], bool], environ: Mapping[str, str]
+) -> Iterator[Finding]:
+    """Find indexes that lead to one address: what is meant for one alone would be at the other."""
+    places: dict[object, list[str]] = {}
+    for each in declared:
+        with suppress(WainwrightError):  # told where it is connected
+            if each.kind == "index":
+                places.setdefault(place_of(address_of(each, environ)), []).append(each.name)
+    hint = "TWINE_REPOSITORY_URL stands in for all that are named by their repository: unset it, or give each its url"
+    for names in places.values():
+        if len(names) > 1 and any(map(chosen, names)):
+            what = f"its address is that of {', '.join(names[1:])}, too"
+            given = hint if environ.get("TWINE_REPOSITORY_URL") else "give each an address of its own"
+            yield Finding(where=f"publish.{names[0]}", what=what, hint=given, code=Exit.USAGE)
