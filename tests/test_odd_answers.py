@@ -1,4 +1,4 @@
-"""Whatever shape an answer has, it is understood or leaves as one error with a documented code."""
+"""Whatever shape an answer or a file of ours has, it is understood or leaves as one error with a documented code."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ from wainwright.hosts.destinations import Asset
 from wainwright.hosts.github import GitHub
 from wainwright.hosts.index import Index, connect
 from wainwright.hosts.patience import Patience, limit_wait, retry_after
+from wainwright.receipts import Receipts
+from wainwright.releasing.journal import JOURNAL, Journal
+from wainwright.releasing.shelf import RECORD, Shelf
 from wainwright.run import run
 
 NESTED = b"[" * 100_000
@@ -40,7 +43,7 @@ def github(server: StrictGitHub) -> Iterator[GitHub]:
         yield github
 
 
-def acts(server: StrictGitHub, github: GitHub) -> dict[str, Callable[[], object]]:
+def acts(server: StrictGitHub, github: GitHub, asset: Asset) -> dict[str, Callable[[], object]]:
     """Give every question that is asked; each is answered when nothing is odd."""
     release = server.add_release("v1.0", draft=True)
     server.add_asset(release, "demo.whl", b"wheel")
@@ -55,6 +58,7 @@ def acts(server: StrictGitHub, github: GitHub) -> dict[str, Callable[[], object]
         "assets": lambda: github.assets(page.id),
         "asset": lambda: github.asset(held),
         "download": lambda: github.download(held),
+        "upload": lambda: github.upload(github.release(page.id), asset),
         "tag": lambda: github.commit_of("v1.0"),
         "notes": lambda: github.generated_notes("v1.0", commit=COMMIT),
         "draft": lambda: github.create_draft(**fields),
@@ -71,8 +75,10 @@ def error_of(act: Callable[[], object]) -> WainwrightError | None:
     return None
 
 
-def test_every_answer_of_a_github_host_is_understood_or_one_error(server: StrictGitHub, github: GitHub) -> None:
-    asked = acts(server, github)
+def test_every_answer_of_a_github_host_is_understood_or_one_error(
+    server: StrictGitHub, github: GitHub, tmp_path: Path
+) -> None:
+    asked = acts(server, github, wanted(tmp_path))
     for act in asked.values():
         act()
     codes = set()
@@ -90,8 +96,8 @@ def test_every_answer_of_a_github_host_is_understood_or_one_error(server: Strict
 
 
 @pytest.mark.parametrize("value", [None, 5, {}, "http://[x"], ids=repr)
-def test_any_field_may_hold_anything(server: StrictGitHub, github: GitHub, value: object) -> None:
-    asked = acts(server, github)
+def test_any_field_may_hold_anything(server: StrictGitHub, github: GitHub, tmp_path: Path, value: object) -> None:
+    asked = acts(server, github, wanted(tmp_path))
     release, asset = (next(iter(kind.values())) for kind in (server.releases, server.assets))
     for whole in (server.shown(release), server.shown_asset(asset)):
         for key in whole:
@@ -177,6 +183,20 @@ def test_a_password_that_no_header_can_hold(tmp_path: Path) -> None:
             assert error.code is Exit.NOT_AUTHORISED
             assert "cannot be sent; it is from TWINE_PASSWORD" in error.what
             assert "pass" not in error.what.replace("password", "")
+
+
+SHELVED = {"wheel": {"name": 5, "sha256": "x", "size": 1}, "question": "what?"}
+
+
+@pytest.mark.parametrize("data", [NESTED, b"\xff", b"5", b"[]", b"{}", json.dumps(SHELVED).encode()], ids=lambda _: "")
+def test_what_was_written_here_may_be_anything_by_now(tmp_path: Path, data: bytes) -> None:
+    shelf, receipts = Shelf(root=tmp_path, job="a"), Receipts(tmp_path)
+    shelf.folder.mkdir(parents=True)
+    for path in (tmp_path / JOURNAL, shelf.folder / RECORD, receipts.path("a", "build")):
+        path.write_bytes(data)
+    assert Journal.open(tmp_path / JOURNAL, "v1.0").entries == {}
+    assert shelf.known("what?") is None
+    assert receipts.read("a", "build") is None
 
 
 def test_tags_that_lead_in_a_circle_lead_nowhere(server: StrictGitHub, github: GitHub) -> None:

@@ -65,6 +65,9 @@ def of_username(username: str | None) -> Mask:
 
 
 def without_userinfo(url: str) -> str:
-    """Give an address without user name and password, fit to be shown."""
-    parts = urlsplit(url)
+    """Give an address without user name and password, fit to be shown; what is none only loses what looks like them."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return _USERINFO.sub("", url)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))

@@ -143,7 +143,7 @@ class Receipts:
                 data[key] = Artifact(**data[key]) if data[key] else None
             receipt = Receipt(**data)
             return receipt if _is_sound(receipt) else None
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None
 
     def write(self, receipt: Receipt, *, image: str = "") -> None:

@@ -45,7 +45,7 @@ class Journal:
             data = json.loads(path.read_bytes()) if path else {}
             if data.get("format") == FORMAT and data.get("tag") == tag:
                 journal.entries = {place: dict(files) for place, files in data["destinations"].items()}
-        except (OSError, ValueError, AttributeError, KeyError, TypeError):
+        except (OSError, ValueError, AttributeError, KeyError, TypeError, RecursionError):
             journal.entries = {}
         return journal
 

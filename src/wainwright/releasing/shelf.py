@@ -34,9 +34,9 @@ class Shelf:
         try:
             record = json.loads((self.folder / RECORD).read_bytes())
             kept, asked = Artifact(**record["wheel"]), record["question"]
-        except (OSError, ValueError, TypeError, KeyError):
+            path = self.folder / Path(kept.name).name
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
             return None
-        path = self.folder / Path(kept.name).name
         return path if asked == question and path.is_file() and Artifact.of(path) == kept else None
 
     def place(self, wheel: Published) -> Path:
