@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from wainwright.declaration.release import Image
 from wainwright.errors import Exit, WainwrightError
 from wainwright.running.engines import Engine
 from wainwright.running.images import Found, fitting, ref_of
+from wainwright.scratch import scratch
 
 
 def push(engine: Engine, image: Image, *, arch: str, of_several: bool = False, log: Path | None = None) -> Found:
@@ -32,8 +32,8 @@ def push(engine: Engine, image: Image, *, arch: str, of_several: bool = False, l
     if engine.name == "docker":
         engine.do("push", ref, what=what, where=where, log=log)
         return fitting(engine, image, arch)
-    with tempfile.TemporaryDirectory() as folder:  # podman compresses on the way, and keeps its own digest
-        told = Path(folder) / "digest"
+    with scratch() as folder:  # podman compresses on the way, and keeps its own digest
+        told = folder / "digest"
         engine.do("push", f"--digestfile={told}", ref, what=what, where=where, log=log)
         return replace(fitting(engine, image, arch), digests=(told.read_text().strip(),))
 
