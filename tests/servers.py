@@ -147,6 +147,8 @@ class Small:
     moved: str = ""
     swallows: bool = False
     stale: bool = False  # its pages are those of before anything was there
+    instead: str | None = None  # HTML that it answers to every GET
+    places: dict[str, str] = field(default_factory=dict)  # HTML by path
     faults: list[str] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
@@ -194,7 +196,9 @@ def _handler(index: Small) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - one 
 
         def do_GET(self) -> None:
             index.requests.append(f"GET {self.path}")
-            if index.reads and (status := index.reads.pop(0)) != 200:
+            if (html := index.places.get(self.path, index.instead)) is not None:
+                self.say(200, html.encode(), "text/html")
+            elif index.reads and (status := index.reads.pop(0)) != 200:
                 self.say(status)
             elif not index.readable and not self.known():
                 self.say(401)

@@ -124,6 +124,57 @@ def test_what_is_no_page_is_said(body: bytes, kind: str) -> None:
         parse(body, content_type=kind, url="https://example.org/")
 
 
+@pytest.mark.parametrize(
+    "empty",
+    [
+        '<!DOCTYPE html><html lang="en"><head><title>releaser/dev: links for demo</title></head></html>',
+        "<html>\n<head><title>Links for demo</title></head><body><h1>Links for demo</h1></body></html>",
+        '<html><head><meta name="pypi:repository-version" content="1.3"></head><body></body></html>',
+        '<html><head><title>Simple Index</title><meta name="api-version" value="2" /></head><body></body></html>',
+        '<html><head><title>Index of /simple/demo/</title></head><body><a href="../">../</a></body></html>',
+    ],
+)
+def test_an_empty_page_of_an_index_says_what_it_is(empty: str) -> None:
+    assert not [name for name in parse(empty.encode(), content_type="text/html", url="https://example.org/") if name]
+
+
+WEB_PAGES = (
+    "<html><body><h1>Scheduled maintenance</h1></body></html>",
+    '<html><title>Sign in</title><body><form></form><a href="/password">Forgotten?</a></body></html>',
+    '<html><title>demo</title><body><a href="mailto:us@example.org">write</a> of demo</body></html>',
+    "<html><body></body></html>",
+    "",
+)
+
+
+@pytest.mark.parametrize("body", WEB_PAGES)
+def test_another_web_page_is_not_taken_for_an_empty_one(small: Small, tmp_path: Path, body: str) -> None:
+    small.instead = body
+    it, wheel = index(small.upload, tmp_path / "log"), asset(tmp_path)
+    for act in (it.listing, lambda: it.put(wheel)):
+        with pytest.raises(WainwrightError, match="neither lists files nor says that it would") as caught:
+            act()
+        assert caught.value.code is Exit.REFUSED
+        assert "run the same command again" in caught.value.hint
+    assert small.uploads == 0
+    small.instead = None
+    it.put(wheel)
+    assert list(it.listing()) == [NAME]
+
+
+def test_what_states_its_type_need_not_show_it() -> None:
+    assert parse(b"", content_type="application/vnd.pypi.simple.v1+html", url="https://example.org/") == {}
+
+
+def test_the_second_place_counts_where_the_first_has_a_page_of_its_own(tmp_path: Path) -> None:
+    with Small(password=PASSWORD).running() as small:
+        small.places["/a/dev/simple/demo/"] = "<title>Links for demo</title>"
+        small.places["/a/dev/+simple/demo/"] = WEB_PAGES[0]
+        it = index(f"{small.url}/a/dev/", tmp_path / "log")
+        assert it.listing() == {}
+        assert it.pages.root == f"{small.url}/a/dev/simple/"
+
+
 def test_an_upload_is_listed_with_its_digest(small: Small, tmp_path: Path) -> None:
     it, wheel = index(small.upload, tmp_path / "log"), asset(tmp_path)
     assert it.listing() == {}

@@ -53,7 +53,10 @@ class Mask:
 
 def of_address(url: str) -> Mask:
     """Make a mask for what an address may hold in confidence: user name, password, and the values of its query."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # whoever asks there is told
+        return Mask()
     values = [value for _, value in parse_qsl(parts.query)]
     username, password = unquote(parts.username or ""), unquote(parts.password or "")
     return Mask.of(username, password, *values) | of_username(username)

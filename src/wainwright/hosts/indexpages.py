@@ -60,12 +60,21 @@ class Pages:
         """Read the project's page, which is one request once the root is known; an unknown project has no files."""
         known = self.root or self.simple
         candidates = (known,) if known else roots(self.account.url)
+        failure: WainwrightError | None = None
         for root in candidates:
             url = f"{root.rstrip('/')}/{self.project}/"
             with self._get(url, whole=True) as answer:
-                if answer is not None:
-                    self.root = root
-                    return self._parse(answer, url)
+                if answer is None:
+                    continue
+                try:
+                    files = self._parse(answer, url)
+                except WainwrightError as error:  # some answer any address with a page of theirs
+                    failure = failure or error
+                    continue
+                self.root = root
+                return files
+        if failure is not None:
+            raise failure
         if self.root is None:
             self.root = next((root for root in candidates if self._exists(root)), None)
         return {}
@@ -137,7 +146,7 @@ class Pages:
         try:
             return parse(answer.content, content_type=answer.headers.get("Content-Type", ""), url=answer.url)
         except PageError as error:
-            hint = f"give the address of its simple pages as {self.where}.simple"
+            hint = f"run the same command again when it is; if its simple pages are elsewhere, set {self.where}.simple"
             raise self.error(f"{url} is no page of a package index: {error}", Exit.REFUSED, hint=hint) from error
 
     @contextmanager

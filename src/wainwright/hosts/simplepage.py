@@ -17,6 +17,12 @@ JSON: Final = "application/vnd.pypi.simple.v1+json"
 # PEP 691: clients say in Accept which versions they read, the better ones with more weight.
 ACCEPT: Final = f"{JSON}, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01"
 
+# What the page of a project without files has in its title or heading: pypiserver, devpi and most others say "Links for
+# NAME"; a web server's listing of a folder is taken for an index, too.
+TITLES: Final = ("links for", "simple index", "index of")
+TITLE_LIMIT: Final = 80  # characters
+DISTRIBUTIONS: Final = (".whl", ".tar.gz", ".zip", ".tar.bz2", ".tgz", ".tar.xz", ".egg", ".exe", ".msi", ".rpm")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
@@ -42,7 +48,7 @@ def parse(body: bytes, *, content_type: str, url: str) -> Mapping[str, Listed]:
     if kind.endswith(("v1+json", "/json")):
         return _parse_json(body, url)
     if kind in {"text/html", "application/vnd.pypi.simple.v1+html", "application/xhtml+xml"}:
-        return _parse_html(body.decode("utf-8", "replace"), url)
+        return _parse_html(body.decode("utf-8", "replace"), url, is_stated=kind.endswith("v1+html"))
     raise PageError(f"its type is {kind or 'not said'}, not HTML (PEP 503) or JSON (PEP 691)")
 
 
@@ -67,13 +73,20 @@ def _parse_json(body: bytes, url: str) -> Mapping[str, Listed]:
     return {file.name: file for file in files}
 
 
-def _parse_html(text: str, url: str) -> Mapping[str, Listed]:
+def _parse_html(text: str, url: str, *, is_stated: bool) -> Mapping[str, Listed]:
+    """Read the files of a page; where its type does not state what it is, it must show that.
+
+    A notice of maintenance or a form to log in is HTML, too, and would read as a project without files.
+    """
     anchors = _Anchors(url)
     try:
         anchors.feed(text)
         anchors.close()
     except AssertionError as error:  # the standard library's word for a declaration that is none
         raise PageError("it is not HTML") from error
+    if not is_stated and not anchors.are_of_an_index:
+        title = " ".join(anchors.title.split())[:TITLE_LIMIT] or "without a title"
+        raise PageError(f"it is a web page that neither lists files nor says that it would: {title}")
     return {file.name: file for file in anchors.found}
 
 
@@ -84,9 +97,30 @@ class _Anchors(HTMLParser):
         super().__init__()
         self.base = url
         self.found: list[Listed] = []
+        self.title = ""  # with the headings
+        self._is_versioned = self._in_title = False
+
+    @property
+    def are_of_an_index(self) -> bool:
+        """Whether there is a file, or what indexes say of themselves where there is none."""
+        said = self.title.lower()
+        return (
+            self._is_versioned
+            or any(words in said for words in TITLES)
+            or any(file.name.lower().endswith(DISTRIBUTIONS) for file in self.found)
+        )
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_title = self._in_title and tag not in {"title", "h1"}
+
+    def handle_data(self, data: str) -> None:
+        self.title += f" {data}" if self._in_title else ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
+        self._in_title = self._in_title or tag in {"title", "h1"}
+        # PEP 629: "a meta tag on the responses of every successful request"; the other one is setuptools' of old
+        self._is_versioned |= tag == "meta" and given.get("name") in {"pypi:repository-version", "api-version"}
         href = given.get("href")
         if href is None:
             return
