@@ -24,6 +24,8 @@ from wainwright.releasing.manifest import File, Manifest, read
 from wainwright.releasing.nightly import day_of
 from wainwright.releasing.preflight import Preflight
 from wainwright.releasing.proofs import SDISTS, Sealing
+from wainwright.releasing.publication import failure
+from wainwright.releasing.whereabouts import whereabouts
 from wainwright.sessions.inputs import expected
 from wainwright.sessions.pipeline import Pipeline, say
 from wainwright.sourcing.gitfiles import is_in_git
@@ -209,7 +211,7 @@ def _tracked(pipeline: Pipeline, subject: Subject) -> Mapping[str, str]:
 def fly(
     pipeline: Pipeline, subject: Subject, hosts: Hosts, *, files: tuple[File, ...], manifest: Manifest | None
 ) -> None:
-    """Carry out the preflight; raises WainwrightError with every finding."""
+    """Carry out the preflight; raises WainwrightError with every finding, and with what is where of a sealed tag."""
     source = pipeline.release.project.source
     preflight = Preflight(
         jobs=published(pipeline),
@@ -231,7 +233,13 @@ def fly(
         push=pipeline.options.push,
         now=pipeline.clock.now,
     )
-    refuse(preflight.findings(), f"{subject.tag} can be published")
+    try:
+        refuse(preflight.findings(), f"{subject.tag} can be published")
+    except WainwrightError as error:
+        rows = whereabouts(manifest, hosts, home(pipeline.wheelhouse, subject.tag)) if manifest else ()
+        if not rows:
+            raise
+        raise failure(error, rows, command=command(pipeline, "publish")) from None
 
 
 def _at_hand(pipeline: Pipeline, subject: Subject) -> tuple[File, ...]:

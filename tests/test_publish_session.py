@@ -214,6 +214,29 @@ def listed(page: Path) -> list[str]:
     return json.loads((page / "demo" / "index.json").read_text())["versions"]  # type: ignore[no-any-return]
 
 
+def test_a_refusal_in_the_middle_tells_what_is_public_and_how_the_others_are_finished(world: Tagged) -> None:
+    world.index.faults = ["", *["503"] * 40]  # the first request is the probe
+    with pytest.raises(WainwrightError):
+        go(world)
+    world.index.faults = []
+    wheel = world.trial.wheel("full").name
+    world.index.files[wheel] = b"of somebody else"
+    for session in (preflight, publish):
+        with pytest.raises(WainwrightError) as caught:
+            session.run(pipeline(world), Selection())
+        assert caught.value.code is Exit.CONFLICT
+        assert "nothing is public" in caught.value.details
+        assert f"  internal: {wheel} (something else is there)" in caught.value.details
+        assert f"  page: {wheel} (in the draft)" in caught.value.details
+        assert caught.value.hint.endswith("publish -- v1.0 --skip internal")
+    go(world, skip=("internal",))
+    assert len(world.github.public) == 1
+    with pytest.raises(WainwrightError) as caught:
+        preflight.run(pipeline(world), Selection())
+    assert f"  page: {wheel}" in caught.value.details
+    assert "to finish" not in str(caught.value)
+
+
 def test_the_index_lists_what_was_released_elsewhere(world: Tagged, capsys: pytest.CaptureFixture[str]) -> None:
     go(world)
     index = world.trial.wheelhouse / "pages" / "page"

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
+import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -396,6 +398,46 @@ def test_a_failure_that_running_again_cannot_mend_keeps_its_code() -> None:
     assert made.code is Exit.NOT_AUTHORISED
     assert made.details == ("public:", "  internal: demo.whl")
     assert made.hint == "to finish: again"
+
+
+def test_a_destination_with_something_else_is_left_out_by_what_finishes_the_others() -> None:
+    def row(name: str, state: State) -> Row:
+        return Row(destination=name, name="demo.whl", sha256="0" * 64, size=1, state=state)
+
+    error = WainwrightError("no", code=Exit.CONFLICT, hint="release another version")
+    made = failure(error, [row("internal", State.OTHER), row("page", State.DRAFT)], command=COMMAND)
+    assert made.hint == f"release another version\nto finish the others: {COMMAND} --skip internal"
+    made = failure(error, [row("internal", State.OTHER), row("page", State.PUBLIC)], command=COMMAND)
+    assert made.hint == "release another version"
+    made = failure(error, [row("internal", State.PUBLIC), row("page", State.STALE)], command=COMMAND)
+    assert made.hint == "release another version"
+
+
+@pytest.mark.parametrize("uploaded", [0, 3])
+def test_an_interrupt_tells_what_is_public_and_what_finishes(world: World, uploaded: int) -> None:
+    """The signal comes with the first request to GitHub that finds so many files on the index."""
+
+    def interrupt(seen: Seen) -> Fault | None:
+        begun = seen.uploads if uploaded == 0 else len(world.index.files) == uploaded
+        return Fault(run=lambda: os.kill(os.getpid(), signal.SIGINT), status=503) if begun else None
+
+    world.github.plan = interrupt
+    with pytest.raises(WainwrightError) as caught:
+        world.publication().run()
+    error = caught.value
+    assert (error.what, error.code) == ("interrupted", Exit.INTERRUPTED)
+    assert error.hint == f"to finish: {COMMAND}"
+    assert world.github.public == []
+    if uploaded:
+        assert error.details[: uploaded + 1] == ("public:", *(f"  internal: {each.name}" for each in world.assets))
+        assert f"  page: {world.assets[0].name} (in the draft)" in error.details
+    else:
+        assert error.details[0] == "nothing is public"
+        assert f"  page: {world.assets[0].name} (broken off in the middle)" in error.details
+    world.github.plan = lambda _: None
+    world.publication().run()
+    assert world.public == world.indexed == world.sealed
+    assert world.index.uploads == len(world.assets)
 
 
 def test_two_hundred_files_that_are_there_cost_one_listing_a_page(world: World) -> None:

@@ -18,7 +18,9 @@ class State(Enum):
     SENT = "uploaded, not seen yet"
     DRAFT = "in the draft"
     ABSENT = "not there"
+    STALE = "another is in the draft"
     OTHER = "something else is there"
+    BROKEN = "broken off in the middle"
     UNKNOWN = "not looked at"
 
 
@@ -49,7 +51,8 @@ def failure(error: WainwrightError, rows: Sequence[Row], *, command: str) -> Wai
     """Give an error with what is public, what is not, and the command that finishes.
 
     Once something is public and something is not, that is what it is called, whatever has broken it off. A conflict
-    stays one: no command finishes it.
+    stays one: no command finishes it, but one that leaves its destination out may finish the others. An interrupt is
+    what whoever made it expects to see.
     """
     public = [row for row in rows if row.state is State.PUBLIC]
     sent = [row for row in rows if row.state is State.SENT]
@@ -62,11 +65,22 @@ def failure(error: WainwrightError, rows: Sequence[Row], *, command: str) -> Wai
     details += _named("uploaded, and not seen there yet:", sent)
     details += _named("not public:", left, states=True)
     hints, code = [error.hint], error.code
-    if code is not Exit.CONFLICT:
+    if code is Exit.CONFLICT:
+        hints.append(_past_conflicts(left, command))
+    else:
         hints.append(f"to finish: {command}")
+    if code not in {Exit.CONFLICT, Exit.INTERRUPTED}:
         code = Exit.PARTLY_PUBLISHED if sent or (public and left) else code
     hint = "\n".join(filter(None, hints))
     return WainwrightError(error.what, code=code, where=error.where, details=tuple(details), hint=hint)
+
+
+def _past_conflicts(left: Sequence[Row], command: str) -> str:
+    """Name the command that leaves out what holds something else, if anything is left to do then."""
+    blocked = tuple(dict.fromkeys(row.destination for row in left if row.state is State.OTHER))
+    if not blocked or all(row.destination in blocked for row in left):
+        return ""
+    return f"to finish the others: {command}{''.join(f' --skip {name}' for name in blocked)}"
 
 
 def _named(title: str, rows: Sequence[Row], *, states: bool = False) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ class Publication:
         Raises WainwrightError that says what is public, what is not, and which command finishes it.
         """
         with self.told():
-            self._look()
+            self.look()
             for site, page in self._pages():
                 self._complete_draft(site, page)
             self._fill_indexes()
@@ -68,6 +68,9 @@ class Publication:
         """Let whatever breaks off leave with what is public, what is not, and which command finishes it."""
         try:
             yield
+        except KeyboardInterrupt:
+            error = WainwrightError("interrupted", code=Exit.INTERRUPTED)
+            raise failure(error, self.rows(), command=self.command) from None
         except OSError as error:
             raise failure(of_system(error), self.rows(), command=self.command) from error
         except WainwrightError as error:
@@ -90,7 +93,7 @@ class Publication:
     def _pages(self) -> list[tuple[Site, ReleasePage]]:
         return [(site, site.remote) for site in self.sites if isinstance(site.remote, ReleasePage)]
 
-    def _look(self) -> None:
+    def look(self) -> None:
         """See what is there, one listing a page; what is there and is something else stops all before any write."""
         errors: list[WainwrightError] = []
         for site in self.sites:
@@ -134,15 +137,16 @@ class Publication:
         errors = []
         if page is not None:
             self.links[site.name] = page.url
+        in_draft = page is not None and page.draft
         for asset in site.assets:
             found = fate(asset, held.get(asset.name))
             if found is Fate.SAME:
-                in_draft = page is not None and page.draft
                 self._set(site, asset, State.DRAFT if in_draft else State.PUBLIC)
                 self._note(site, asset, "found" if in_draft else "verified")
                 continue
-            self._set(site, asset, State.OTHER if found is Fate.DIFFERENT else State.ABSENT)
-            if page is not None and not page.draft and found is Fate.DIFFERENT:
+            other = State.STALE if in_draft else State.OTHER
+            self._set(site, asset, other if found is Fate.DIFFERENT else State.ABSENT)
+            if page is not None and not in_draft and found is Fate.DIFFERENT:
                 errors.append(conflict(asset, held[asset.name], where=f"publish.{site.name}"))
         if (added := remote.added()) is not None:
             errors.append(added)
@@ -158,11 +162,15 @@ class Publication:
         for asset in self._missing(site):
             if self._would(site, f"upload {asset.name} ({asset.size} bytes)"):
                 continue
+            before = self.states[site.name, asset.name]
             self._note(site, asset, "sent")
+            self._set(site, asset, State.BROKEN)
             try:
                 remote.put(asset)
-            except (WainwrightError, OSError):
+            except (WainwrightError, OSError) as error:
                 self._note(site, asset, "failed")
+                is_other = isinstance(remote, Index) and getattr(error, "code", None) is Exit.CONFLICT
+                self._set(site, asset, State.OTHER if is_other else before)
                 raise
             self._set(site, asset, state)
             self._note(site, asset, "uploaded")
