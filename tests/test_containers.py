@@ -228,7 +228,7 @@ def test_a_disk_that_is_full_in_there() -> None:
         done = place.run(["sh", "-c", "cat /dev/zero >/dev/full"], env=place.environment())
         with pytest.raises(WainwrightError, match="No space left on device") as caught:
             done.check("the build failed", code=Exit.BUILD)
-    assert caught.value.code == Exit.BUILD
+    assert caught.value.code == Exit.ENGINE
 
 
 def test_pythons_are_found_where_images_have_them(tmp_path: Path) -> None:
