@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -25,7 +26,8 @@ class Fault:
 
     `status` answers with it; `store` says what happens to the request before: "none", "whole", "starter", "cut" (the
     last byte is lost), "flip" (another byte); `reset` breaks the connection "before", "in" or "after" the body, or in
-    the "answer"; `null_digest` stores without a digest; `run` is called before anything else.
+    the "answer"; `null_digest` stores without a digest; `slow` is a wait in seconds before the answer, `drip` one after
+    each byte of it; `run` is called before anything else.
     """
 
     status: int = 0
@@ -35,6 +37,7 @@ class Fault:
     reset: str = ""
     null_digest: bool = False
     slow: float = 0.0
+    drip: float = 0.0
     run: Callable[[], None] = field(default=_nothing, repr=False)
     during: Callable[[], None] = field(default=_nothing, repr=False)
     after: Callable[[], None] = field(default=_nothing, repr=False)
@@ -102,9 +105,14 @@ class Misbehaving(BaseHTTPRequestHandler):
     def do_DELETE(self) -> None:
         self._serve()
 
-    def give(self, data: bytes, missing: int) -> None:
+    def give(self, data: bytes, missing: int, drip: float = 0.0) -> None:
         """Send an answer without so many of its last bytes."""
-        self.wfile.write(data[: len(data) - missing])
+        left = data[: len(data) - missing]
+        while drip and left:
+            self.wfile.write(left[:1])
+            left = left[1:]
+            time.sleep(drip)
+        self.wfile.write(left)
         if missing:
             self.close_connection = True
 

@@ -423,7 +423,7 @@ class _Handler(Misbehaving):
             answer = Answer(fault.status, {"message": "told to"} | DOCUMENTED if fault.body is None else fault.body)
         answer.headers |= fault.headers
         self.github.log.append((seen.method, seen.path, answer.status))
-        self._send(answer, cut=fault.reset == "answer")
+        self._send(answer, cut=fault.reset == "answer", drip=fault.drip)
 
     def _do(self, seen: Seen, fault: Fault) -> Answer:
         if fault.store == "none":
@@ -455,9 +455,10 @@ class _Handler(Misbehaving):
         fault = self.github.plan(Seen("GET", self.path)) or Fault()
         content = self.github.bytes.get(asset)
         self.github.log.append(("GET", "/storage", 404 if content is None else 200))
-        self._send(Answer(404 if content is None else 200, content or b""), cut=fault.reset == "answer")
+        answer = Answer(404 if content is None else 200, content or b"")
+        self._send(answer, cut=fault.reset == "answer", drip=fault.drip)
 
-    def _send(self, answer: Answer, *, cut: bool = False) -> None:
+    def _send(self, answer: Answer, *, cut: bool = False, drip: float = 0.0) -> None:
         raw = isinstance(answer.body, bytes)
         body = answer.body if raw else b"" if answer.body is None else json.dumps(answer.body).encode()
         head = [f"HTTP/1.1 {answer.status} Told", f"Date: {formatdate(self.github.now(), usegmt=True)}"]
@@ -466,7 +467,7 @@ class _Handler(Misbehaving):
         if answer.status != 204:
             head.append(f"Content-Length: {len(body)}")
         data = "\r\n".join([*head, "", ""]).encode() + body
-        self.give(data, len(body) // 2 + 1 if cut else 0)
+        self.give(data, len(body) // 2 + 1 if cut else 0, drip)
 
 
 def sealed(folder: Path, contents: Mapping[str, bytes]) -> tuple[Asset, ...]:

@@ -179,7 +179,7 @@ class _Handler(Misbehaving):
             answer = Answer(fault.status, _told(fault.body))
         answer.headers |= fault.headers
         self.index.log.append((seen.method, seen.path, answer.status))
-        self._send(answer, cut=fault.reset == "answer")
+        self._send(answer, cut=fault.reset == "answer", drip=fault.drip)
 
     def _act(self, seen: Seen, body: bytes) -> Answer:
         kind, _, pair = self.headers.get("Authorization", "").partition(" ")
@@ -188,12 +188,12 @@ class _Handler(Misbehaving):
             return Answer(403)
         return self.index.answer(seen, user, body)
 
-    def _send(self, answer: Answer, *, cut: bool = False) -> None:
+    def _send(self, answer: Answer, *, cut: bool = False, drip: float = 0.0) -> None:
         body = answer.body or b""
         fields = {"Content-Type": "text/plain", "Content-Length": str(len(body)), **answer.headers}
         head = [f"HTTP/1.1 {answer.status} Told", *(f"{key}: {value}" for key, value in fields.items())]
         data = "\r\n".join([*head, "", ""]).encode() + body
-        self.give(data, len(body) // 2 + 1 if cut else 0)
+        self.give(data, len(body) // 2 + 1 if cut else 0, drip)
 
 
 def _spoilt(body: bytes, how: str) -> bytes:

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -119,6 +120,55 @@ def test_a_read_is_repeated_with_growing_pauses(
     stumbling(server, fault, fault, fault)
     assert list(github.releases()) == []
     assert clock.waits == [1, 2, 4]
+
+
+def test_what_drips_is_given_up(server: StrictGitHub, clock: Clock, tmp_path: Path) -> None:
+    patience = Patience(now=clock.now, sleep=clock.sleep, jitter=lambda: 1.0, attempts=3, longest_answer=0.2)
+    (asset,) = sealed(tmp_path, {"a.whl": bytes(100_000)})
+    with GitHub(NAME, token=TOKEN, api_url=server.api_url, patience=patience) as github:
+        page = github.create_draft(tag="v1", commit=COMMIT, name="", body="", prerelease=False)
+        held = github.upload(page, asset)
+        server.plan = lambda _: Fault(drip=0.05)
+        began = time.monotonic()
+        for act in (lambda: list(github.releases()), lambda: github.download(held)):
+            assert "no whole answer in 0.2 s" in refused(act, Exit.RETRIES_EXHAUSTED)
+        with pytest.raises(Unsure, match="no whole answer"):
+            github.change(page.id, body="")
+        assert time.monotonic() - began < 10
+        server.plan = lambda _: None
+        assert [each.id for each in github.releases()] == [page.id]
+
+
+def test_a_file_may_take_its_time_as_long_as_it_goes_on(tmp_path: Path) -> None:
+    """Up and down: each block within the limit, the whole far beyond it."""
+    (asset,) = sealed(tmp_path, {"slow.whl": bytes(24 << 20)})
+    with HTTPServer(("127.0.0.1", 0), _Slow) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/"
+        page = Page(
+            id=1,
+            tag="",
+            name="",
+            body="",
+            draft=True,
+            prerelease=False,
+            immutable=False,
+            url="",
+            upload_url=url,
+        )
+        try:
+            with GitHub(
+                NAME, token=TOKEN, api_url=url.rstrip("/"), patience=Patience(attempts=1, longest_answer=1.0)
+            ) as github:
+                began = time.monotonic()
+                held = github.upload(page, asset)
+                assert time.monotonic() - began > 2
+                assert github.download(held) == asset.sha256
+                assert time.monotonic() - began > 4
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def test_patience_ends(server: StrictGitHub, github: GitHub, clock: Clock) -> None:
@@ -237,10 +287,13 @@ def test_names_are_kept_as_github_keeps_them(name: str, kept: str | None) -> Non
 class _Vast(BaseHTTPRequestHandler):
     """Takes an upload of any size and forgets it, but for its digest."""
 
+    pause = 0.0  # seconds for a MiB
+
     def do_POST(self) -> None:
         digest, left = hashlib.sha256(), int(self.headers["Content-Length"])
         size = left
         while left:
+            time.sleep(self.pause)
             block = self.rfile.read(min(left, 1 << 20))
             digest.update(block)
             left -= len(block)
@@ -269,6 +322,18 @@ class _Vast(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         return
+
+
+class _Slow(_Vast):
+    pause = 0.1
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(24 << 20))
+        self.end_headers()
+        for _ in range(24):
+            time.sleep(self.pause)
+            self.wfile.write(bytes(1 << 20))
 
 
 def test_a_vast_file_goes_up_and_down_in_little_memory(tmp_path: Path) -> None:

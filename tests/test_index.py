@@ -4,6 +4,7 @@ import hashlib
 import json
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -358,6 +359,27 @@ def test_a_page_is_asked_for_until_all_of_it_has_come(tmp_path: Path, faults: li
         it = index(strict.upload, tmp_path / "log", pauses=pauses, simple=f"{strict.origin}/simple/")
         assert list(it.listing()) == [NAME]
         assert pauses == waits
+
+
+def test_what_drips_is_given_up(tmp_path: Path) -> None:
+    """Every byte comes in time, the whole would take half a minute: the head, the page, the file, the probe."""
+    with StrictIndex(password=PASSWORD, habits=Habits(html=True, digests=False)) as strict:
+        wheel = asset(tmp_path)
+        strict.take(NAME, wheel.path.read_bytes())
+        it = index(strict.upload, tmp_path / "log", simple=f"{strict.origin}/simple/")
+        it.listing()
+        it.pages.longest = 0.2
+        strict.plan = lambda _: Fault(drip=0.05)
+        began = time.monotonic()
+        for act in (it.listing, lambda: it.holds(wheel)):
+            with pytest.raises(WainwrightError, match="does not answer") as caught:
+                act()
+            assert caught.value.code is Exit.RETRIES_EXHAUSTED
+            assert "no whole answer in 0.2 s" in str(caught.value)
+        assert "no whole answer in 0.2 s" in str(it.pages.probe())
+        assert time.monotonic() - began < 10
+        strict.plan = lambda _: None
+        assert it.holds(wheel)
 
 
 def test_a_download_for_its_digest_is_begun_again(tmp_path: Path) -> None:

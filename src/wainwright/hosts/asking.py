@@ -8,7 +8,7 @@ neither what is safe to send twice nor how long a host asks to wait.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -25,6 +25,7 @@ from wainwright.hosts.patience import (
     until_reset,
 )
 from wainwright.hosts.receiving import Sink
+from wainwright.hosts.watching import Watch
 from wainwright.masking import without_userinfo
 
 if TYPE_CHECKING:
@@ -74,8 +75,8 @@ class Asker:
         if self._owns_client:
             self._client.close()
 
-    def ask(self, what: str, send: Callable[[], T], *, write: bool) -> T:
-        """Give what `send` gives; send again after a wait while that is safe.
+    def ask(self, what: str, send: Callable[[Watch], T], *, write: bool) -> T:
+        """Give what `send` gives, which tells the watch how a file goes on; send again after a wait while that is safe.
 
         A read is repeated after anything transient, a write only after a rate limit, which did nothing; any other
         doubtful end of a write raises Unsure. Raises Gone and Unprocessable for 404 and 422, and WainwrightError
@@ -84,8 +85,9 @@ class Asker:
         reason = ""
         for attempt in range(self.patience.attempts):
             self._pace(what, write=write)
+            watch = Watch(self.patience.longest_answer)
             try:
-                return send()
+                return watch.run(partial(send, watch))
             except _failures() as error:
                 answer = getattr(error, "response", None)
                 reason = self.quiet(_reason(error, answer))
@@ -114,7 +116,7 @@ class Asker:
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise _OutOfShapeError(f"HTTP {answer.status_code} with an answer in no known shape") from error
 
-    def download(self, url: str, sink: Sink, *, described: Callable[[Any], bool] | None) -> bool:
+    def download(self, url: str, sink: Sink, watch: Watch, *, described: Callable[[Any], bool] | None) -> bool:
         """Put what `url` serves into `sink`, once; false if it serves JSON that `described` recognises instead.
 
         With `described` None, JSON is what the file itself may be.
@@ -130,8 +132,7 @@ class Asker:
                 if self.heeded(answer, described):
                     return False
                 raise _OutOfShapeError("HTTP 200 with another answer than what was asked for")
-            for block in answer.iter_raw(BLOCK):
-                sink.take(block)
+            sink.take_all(watch.steps(answer.iter_raw(BLOCK)))
         return True
 
     def trust(self, url: str, *, says: str = "sends uploads elsewhere, to") -> None:
@@ -232,7 +233,7 @@ def _failures() -> tuple[type[Exception], ...]:
     import httpx2
     from fasttransport.errors import APIError  # type: ignore[import-untyped]
 
-    return (APIError, httpx2.HTTPError, httpx2.InvalidURL, _OutOfShapeError)
+    return (APIError, httpx2.HTTPError, httpx2.InvalidURL, _OutOfShapeError, TimeoutError)
 
 
 def _reason(error: Exception, answer: Any) -> str:

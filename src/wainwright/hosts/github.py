@@ -16,6 +16,7 @@ from wainwright.hosts.destinations import Asset
 from wainwright.hosts.patience import Gone, Patience
 from wainwright.hosts.receiving import Sink
 from wainwright.hosts.sealedfile import as_sealed
+from wainwright.hosts.watching import Watch
 
 if TYPE_CHECKING:
     import httpx2
@@ -196,10 +197,11 @@ class GitHub:
         """Stream a sealed file; raises REFUSED in the middle if it is no longer what was sealed."""
         self._asker.trust(page.upload_url)
 
-        def send() -> Held:
+        def send(watch: Watch) -> Held:
             headers = {"Content-Type": "application/octet-stream", "Content-Length": str(asset.size)}
             post = partial(self._asker.transport.request, "POST", page.upload_url, headers=headers, raw=True)
-            return self._asker.heeded(post(params={"name": asset.name}, content=as_sealed(asset)), Held.of)
+            content = watch.steps(as_sealed(asset))
+            return self._asker.heeded(post(params={"name": asset.name}, content=content), Held.of)
 
         return self._asker.ask(f"upload {asset.name}", send, write=True)
 
@@ -207,10 +209,10 @@ class GitHub:
         """Download an asset and give the sha256 of its bytes; None where the host gives its description instead."""
         self._asker.trust(held.url)
 
-        def send() -> str | None:
+        def send(watch: Watch) -> str | None:
             sink = Sink(into)
             described = None if "json" in held.content_type else lambda data: Held.of(data) == held
-            return sink.sha256 if self._asker.download(held.url, sink, described=described) else None
+            return sink.sha256 if self._asker.download(held.url, sink, watch, described=described) else None
 
         return self._asker.ask(f"download {held.name}", send, write=False)
 
@@ -225,7 +227,7 @@ class GitHub:
     def _ask(
         self, what: str, operation: Callable[..., Any], read: Callable[[Any], T], *, write: bool = False, **fields: Any
     ) -> T:
-        return self._asker.ask(what, lambda: self._asker.call(operation, read, **fields), write=write)
+        return self._asker.ask(what, lambda _: self._asker.call(operation, read, **fields), write=write)
 
     def _paged(self, what: str, operation: Callable[..., Any], of: Callable[[Any], T], **fields: Any) -> Iterator[T]:
         def read(data: Any) -> list[T]:

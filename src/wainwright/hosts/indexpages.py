@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import IO, Final
 
 import requests
@@ -16,13 +17,17 @@ from wainwright.hosts.origins import origin
 from wainwright.hosts.patience import retry_after
 from wainwright.hosts.receiving import Sink
 from wainwright.hosts.simplepage import ACCEPT, Listed, PageError, parse, roots
+from wainwright.hosts.watching import Watch
 from wainwright.masking import Mask, of_address, without_userinfo
 
 TRIES: Final = 5
 LONGEST: Final = 120.0  # seconds that an index may ask to wait
+LONGEST_ANSWER: Final = 180.0  # seconds for a page, or for a block of a file
+BLOCK: Final = 1 << 18
 TIMEOUT: Final = (30.0, 120.0)  # seconds to connect, and between two bytes
 BUSY: Final = frozenset({408, 425, 429})  # answers that mean: later
-FAILURES: Final = (requests.RequestException, ValueError)  # ValueError: a redirect leads to what is no address
+# ValueError: a redirect leads to what is no address. TimeoutError: there was no end of it.
+FAILURES: Final = (requests.RequestException, ValueError, TimeoutError)
 
 
 def wait(attempt: int) -> float:
@@ -43,6 +48,7 @@ class Pages:
     account: Account
     simple: str | None = None
     pause: Callable[[float], None] = time.sleep
+    longest: float = LONGEST_ANSWER
     root: str | None = None
     answered_by: str = ""
 
@@ -102,8 +108,8 @@ class Pages:
         with self._get(file.url) as answer:
             if answer is None:
                 raise self.error(f"{file.name} is listed and cannot be downloaded", Exit.RETRIES_EXHAUSTED)
-            for block in answer.iter_content(1 << 20):
-                sink.take(block)
+            watch = Watch(self.longest)
+            watch.run(lambda: sink.take_all(watch.steps(answer.iter_content(BLOCK))))
         return sink.sha256, sink.size
 
     def probe(self) -> WainwrightError | None:
@@ -114,7 +120,8 @@ class Pages:
         try:
             with self._session(self.account.url) as session:
                 form = {":action": (None, "verify"), "protocol_version": (None, "1")}
-                answer = session.post(self.account.url, files=form, timeout=TIMEOUT, allow_redirects=False)
+                post = partial(session.post, self.account.url, files=form, timeout=TIMEOUT, allow_redirects=False)
+                answer = Watch(self.longest).run(post)
         except FAILURES as error:
             return self._unanswered(self.account.url, error)
         refused = answer.status_code in {401, 403}
@@ -198,7 +205,8 @@ class Pages:
             if attempt:
                 self.pause(max(wait(attempt), asked))
             try:
-                answer = session.get(url, headers=headers, timeout=TIMEOUT, stream=not whole)
+                get = partial(session.get, url, headers=headers, timeout=TIMEOUT, stream=not whole)
+                answer = Watch(self.longest).run(get)
             except FAILURES as error:
                 failure = self._unanswered(url, error)
                 continue

@@ -48,13 +48,14 @@ class Patience:
     """How patient to be. All times are in seconds; `now` gives them since the epoch, `jitter` a number in [0, 1).
 
     `pause` lies between two writes, as GitHub asks for; `longest_wait` is the longest that a rate limit is sat out: a
-    little more than its hour.
+    little more than its hour. `longest_answer` is for an answer as a whole, or for a block of a file.
     """
 
     attempts: int = 6
     pause: float = 1.0
     longest_backoff: float = 60.0
     longest_wait: float = 3900.0
+    longest_answer: float = 600.0
     now: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
     jitter: Callable[[], float] = random.random

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from typing import IO
 
 
@@ -22,6 +23,10 @@ class Sink:
         self._digest.update(block)
         if self._into is not None:
             self._into.write(block)
+
+    def take_all(self, blocks: Iterable[bytes]) -> None:
+        for block in blocks:
+            self.take(block)
 
     @property
     def sha256(self) -> str:
