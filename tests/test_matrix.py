@@ -111,7 +111,7 @@ def test_every_second_job_is_killed_and_the_others_go_on(release: str, tmp_path:
 
     process = project.start("build", "--", "--jobs", "6")
     said = while_it_runs(process, kill)
-    assert process.returncode == 5, said
+    assert process.returncode == 4, said
     assert len(killed) == JOBS / 2
     assert said.count("the container has ended before its command") == JOBS / 2
     made = sorted(path.name for path in (project.root / "dist").glob("*/*.whl"))
@@ -157,5 +157,7 @@ def test_killed_as_a_whole_it_leaves_nothing(
 def nothing_is_left(project: Project, volumes: set[str], temporary: Path) -> None:
     assert engine.left_over(project.pids, volumes) == set()
     assert project.leftovers == []
-    assert list(temporary.iterdir()) == []
+    assert [path.name for path in temporary.rglob("*")] in ([], [f"wainwright-{os.getuid()}"]), (
+        "an empty folder, if any"
+    )
     assert {path.lstat().st_uid for path in project.root.rglob("*")} == {os.getuid()}
