@@ -5,6 +5,7 @@ import io
 import os
 import struct
 import sys
+import threading
 import zipfile
 import zlib
 from concurrent.futures import ThreadPoolExecutor
@@ -372,3 +373,18 @@ def test_mutated_archives_raise_typed_errors_alone(
                 assert error.member == entry.name  # noqa: PT017
             else:
                 assert len(member.data or b"") == entry.size
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_member_larger_than_all_others_is_hashed_beside(tmp_path: Path, damaged: bool) -> None:
+    large = BIG * 12
+    data = bytearray(zipped({"large": large, "small": b"x"}))
+    data[len(data) // 2] ^= damaged
+    with Archive.open(write(tmp_path, bytes(data))) as opened:
+        entry = opened.entries[0]
+        if damaged:
+            with pytest.raises(MemberError, match="large"):
+                opened.digest(entry)
+        else:
+            assert opened.digest(entry, algorithm="sha384").hash == hashlib.sha384(large).digest()
+    assert [thread.name for thread in threading.enumerate() if thread.name == "hash"] == []

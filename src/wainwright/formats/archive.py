@@ -36,6 +36,7 @@ __all__ = ["Archive", "ArchiveError", "Entry", "Kind", "Limits", "Member", "Memb
 
 INPUT: Final = 1 << 16
 OUTPUT: Final = 1 << 18
+LARGE: Final = 8 << 20
 GIB: Final = 1 << 30
 
 
@@ -116,6 +117,8 @@ class Archive:
         problems += [Problem(kind="broken", member=e.name, message=_too_large(e, budget)) for e in over]
         self._over: Final = frozenset(entry.order for entry in over)
         self._budget: Final = budget
+        # A member larger than this keeps one processor busy when the others have nothing left to do.
+        self._share: Final = max(LARGE, sum(entry.size for entry in entries) // len(os.sched_getaffinity(0)))
         self.comment: Final = directory.comment
         self.entries: Final = entries
         self.problems: Final[tuple[Problem, ...]] = tuple(problems)
@@ -264,20 +267,20 @@ class Archive:
         With a `sink` they go there rather than into `data`. `algorithm` is a name that hashlib knows; raises
         MemberError, and ValueError for another algorithm.
         """
-        import hashlib
+        from wainwright.formats.hashing import hashing
 
-        digest = hashlib.new(algorithm, usedforsecurity=False)
         memory = io.BytesIO()
         kept: Sink | None = None
         first = True
-        for block in self.inflate(entry):
-            digest.update(block)
-            if first:
-                first = False
-                if keep(block):
-                    kept = sink or memory
-            if kept is not None:
-                kept.write(block)
+        with hashing(algorithm, beside=entry.size > self._share) as digest:
+            for block in self.inflate(entry):
+                digest.update(block)
+                if first:
+                    first = False
+                    if keep(block):
+                        kept = sink or memory
+                if kept is not None:
+                    kept.write(block)
         # BytesIO hands over its buffer without a copy, so a large member is held once.
         data = memory.getvalue() if kept is memory else None
         return Member(entry=entry, size=entry.size, algorithm=algorithm, hash=digest.digest(), data=data)

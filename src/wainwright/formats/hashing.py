@@ -1,13 +1,60 @@
-"""The sha256 of a whole file, computed in a thread of its own while others read the file's parts."""
+"""Hashes that are computed beside other work, in threads of their own: of a whole file, and of a large member."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from queue import Queue
 from threading import Thread
-from typing import Final
+from typing import Final, Protocol
 
 BLOCK: Final = 1 << 20
+WAITING: Final = 16  # blocks of a member; who makes them waits for more
+
+
+class Hash(Protocol):
+    """What is fed with blocks, and has the hash in the end."""
+
+    def update(self, block: bytes, /) -> None: ...
+
+    def digest(self) -> bytes: ...
+
+
+@contextmanager
+def hashing(algorithm: str, *, beside: bool) -> Iterator[Hash]:
+    """Give a hash that hashlib knows; `beside`, in a thread that works on each block as the next one is made.
+
+    Its digest is complete when the context has ended. Raises ValueError for another algorithm.
+    """
+    digest = hashlib.new(algorithm, usedforsecurity=False)
+    if not beside:
+        yield digest
+        return
+    behind = _Behind(digest)
+    try:
+        yield behind
+    finally:
+        behind.end()
+
+
+class _Behind:
+    def __init__(self, digest: Hash) -> None:
+        self._blocks: Queue[bytes] = Queue(WAITING)
+        self._digest = digest
+        self._thread = Thread(target=self._run, name="hash")
+        self._thread.start()
+        self.update = self._blocks.put
+        self.digest = digest.digest
+
+    def _run(self) -> None:
+        while block := self._blocks.get():
+            self._digest.update(block)
+
+    def end(self) -> None:
+        self._blocks.put(b"")
+        self._thread.join()
 
 
 class WholeHash:
