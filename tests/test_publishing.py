@@ -260,8 +260,7 @@ def broken_off(publication: Publication) -> WainwrightError:
 
 def unseen(world: World, error: WainwrightError) -> bool:
     """Say whether an error tells that all files were uploaded to the index, and not that any is public, or is not."""
-    names = [asset.name for asset in world.assets]
-    told = [*names, "uploaded, and not seen there yet:", *(f"  internal: {name}" for name in names)]
+    told = ["uploaded, and not seen there yet:", *(f"  internal: {asset.name}" for asset in world.assets)]
     return error.code is Exit.PARTLY_PUBLISHED and error.details == tuple(told) and "does not show" in error.what
 
 

@@ -88,16 +88,15 @@ def _named(title: str, rows: Sequence[Row], *, states: bool = False) -> tuple[st
     return (title, *lines) if rows else ()
 
 
-def not_shown(names: Sequence[str], where: str, address: str, other: str, journal: Path | None) -> WainwrightError:
+def not_shown(count: int, where: str, address: str, other: str, journal: Path | None) -> WainwrightError:
     """Say that an index has taken files which its page at `address` lacks; `other` is a host that answered for it."""
     looked = f"looked at {address}; if its pages are elsewhere, set {where}.simple"
     if other:
         looked = f"{address} leads to {other}, which counts as another index: if it is this one, set {where}.simple"
     return WainwrightError(
-        f"the index has taken {counted(len(names), 'file')} that it does not show",
+        f"the index has taken {counted(count, 'file')} that it does not show",
         code=Exit.RETRIES_EXHAUSTED,
         where=where,
-        details=tuple(names),
         hint=f"{looked}\nits pages may be late, and what it took is not uploaded again; if it has lost that, delete "
         f"{journal} first",
     )

@@ -203,8 +203,7 @@ class Publication:
             if not absent:
                 self.say(f"{site.name}: {counted(len(site.assets), 'file')} there, verified by digest")
                 return
-        names = [asset.name for asset in absent]
-        raise not_shown(names, f"publish.{site.name}", index.address, index.pages.answered_by, self.journal.path)
+        raise not_shown(len(absent), f"publish.{site.name}", index.address, index.pages.answered_by, self.journal.path)
 
     def _verified(self, site: Site, index: Index, asset: Asset) -> bool:
         try:
