@@ -266,3 +266,11 @@ def test_what_is_out_everywhere_is_kept_until_another_tag_is_sealed(trial: Trial
     seal(trial.sealing(**next_one), reseal=True, public=lambda _: ())
     assert not kept(trial).exists()
     assert home(trial.wheelhouse, "v1.0.1").exists()
+
+
+def test_an_attestation_is_kept_beside_its_wheel(tmp_path: Path) -> None:
+    made = releases.trial(tmp_path)
+    wheel = made.wheel("full")
+    wheel.with_name(f"{wheel.name}.publish.attestation").write_text("{}")
+    sealed(made)
+    assert (kept(made) / "full" / f"{wheel.name}.publish.attestation").read_text() == "{}"

@@ -11,6 +11,7 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 from wainwright.errors import WainwrightError
+from wainwright.hosts.uploading import ATTESTATION
 from wainwright.receipts import Receipts
 from wainwright.releasing.journal import JOURNAL, Journal
 from wainwright.releasing.manifest import File, read
@@ -34,7 +35,7 @@ def receipt_of(receipts: Receipts, job: str, key: str) -> Path:
 
 
 def keep(wheelhouse: Path, tag: str, files: Iterable[File], receipts: Receipts, extracts: Mapping[str, bytes]) -> None:
-    """Keep files of the wheelhouse with their receipts, and `extracts` by their paths.
+    """Keep files of the wheelhouse with their attestations and receipts, and `extracts` by their paths.
 
     Wheels take no room as long as they are in the wheelhouse, too: those are linked, since stages put new ones in their
     place and never write into them.
@@ -46,6 +47,10 @@ def keep(wheelhouse: Path, tag: str, files: Iterable[File], receipts: Receipts, 
     for file in files:
         _take(wheelhouse / file.path, temporary, link=file.kind == "wheel")
         _place(temporary, folder / file.path)
+        attestation = Path(f"{wheelhouse / file.path}{ATTESTATION}")
+        if attestation.is_file():
+            _take(attestation, temporary)
+            _place(temporary, Path(f"{folder / file.path}{ATTESTATION}"))
         for key in file.receipts:
             source = receipt_of(receipts, file.job, key)
             _take(source, temporary)
