@@ -126,7 +126,8 @@ def _others(wheel: Path, dependency: Path) -> list[str]:
     from wainwright.auditing.audit import audit
 
     libraries = audit(wheel).libraries
-    return [name for name in (*libraries.inside, *libraries.missing) if name != dependency.name]
+    others = (*libraries.inside, *libraries.provided, *libraries.missing)
+    return [name for name in others if name != dependency.name]
 
 
 def _emptied(folder: Path) -> None:
