@@ -81,6 +81,13 @@ def served(folder: Path, *, index: str = "index.html") -> Iterator[tuple[str, li
         server.server_close()
 
 
+def version_of(python: str) -> tuple[int, ...]:
+    """Give the version of an environment's pip."""
+    code = "import pip; print(pip.__version__)"
+    said = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout
+    return tuple(int(part) for part in said.split(".")[:2])
+
+
 @pytest.mark.parametrize(("place", "expected"), [("reduced/", "reduced"), ("full/", "full"), ("", "reduced")])
 def test_pip_takes_the_right_wheel_from_the_page(
     trial: releases.Trial, tmp_path: Path, place: str, expected: str
@@ -105,7 +112,9 @@ def test_pip_takes_the_right_wheel_from_the_page(
             [python, "-c", "import demo; print(demo.SAYS)"], capture_output=True, text=True, check=True
         )
     assert said.stdout.strip() == trial.job(expected).id
-    assert any(path.endswith(".whl.metadata") for path in asked), "pip reads the metadata without the wheel"
+    # pip 23.2 and later (PEP 714) read the metadata without the wheel; Debian 12 has 23.0.1.
+    newer = version_of(python) >= (23, 2)
+    assert any(path.endswith(".whl.metadata") for path in asked) == newer
 
 
 @pytest.mark.network
