@@ -90,8 +90,9 @@ class Misbehaving(BaseHTTPRequestHandler):
         with suppress(ConnectionError, ValueError):
             super().finish()
 
+    @abstractmethod
     def _serve(self) -> None:
-        raise NotImplementedError
+        """Answer one request."""
 
     def do_GET(self) -> None:
         self._serve()
