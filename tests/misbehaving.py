@@ -6,6 +6,7 @@ import socket
 import struct
 import threading
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
