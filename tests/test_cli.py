@@ -137,3 +137,23 @@ def test_help_needs_little(capsys: pytest.CaptureFixture[str]) -> None:
     seconds, *heavy = done.stderr.split()
     assert heavy == []
     assert float(seconds) < 0.15
+
+
+def test_an_audit_imports_nothing_that_takes_longer_than_small_wheels(tmp_path: Path) -> None:
+    code = "import sys; from wainwright.__main__ import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    argv = [sys.executable, "-c", code, "audit", wheel(tmp_path)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert "keeps its claim" in done.stdout
+    modules = set(done.stderr.split())
+    assert "wainwright.auditing.audit" in modules
+    assert not modules & {"dataclasses", "inspect", "logging", "concurrent.futures", "zipfile", "email", "auditwheel"}
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_output_that_cannot_be_written_is_one_error(tmp_path: Path, options: list[str]) -> None:
+    argv = [sys.executable, "-m", "wainwright", "audit", *options, wheel(tmp_path)]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == Exit.ENGINE
+    assert done.stderr.splitlines()[0] == "error: No space left on device"
+    assert "Traceback" not in done.stderr

@@ -5,13 +5,14 @@ The one module of the library that knows the sessions: it is an edge, as a noxfi
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from wainwright import __version__
-from wainwright.errors import Exit, WainwrightError
+from wainwright.errors import Exit, WainwrightError, of_system
 
 AT_HAND: Final = ("audit", "retag", "diff")
 SESSION_WORDS: Final = ("--only", "--jobs", "-j", "--dry-run")
@@ -25,6 +26,14 @@ options after --: a tag such as v0.9.2, --only 'llvm-*', --jobs N, --dry-run, --
 """
 
 
+def command() -> NoReturn:
+    """Run as a process of its own, whose memory is left to the system: to tidy it up takes as long as small wheels."""
+    code = main()
+    if _is_at_hand(sys.argv[1:]):
+        os._exit(code)
+    sys.exit(code)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line, and give its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
@@ -35,10 +44,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         if words[0] == "--version":
             print(f"wainwright {__version__}")
             return Exit.RIGHT
-        if words[0] in AT_HAND and not _is_session(words):
+        if _is_at_hand(words):
             from wainwright.cli import main as at_hand
 
-            return at_hand(words)
+            code = at_hand(words)
+            sys.stdout.flush()
+            return code
         return _sessions(words)
     except WainwrightError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -49,13 +60,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 141
+    except OSError as error:  # of the output: whatever else cannot be read or written is told with its name above
+        refusal = of_system(error)
+        print(f"error: {refusal}", file=sys.stderr)
+        return refusal.code
 
 
-def _is_session(words: Sequence[str]) -> bool:
-    """Tell `wainwright audit -- v0.9.2`, the session, from `wainwright audit demo.whl`, the wheel at hand."""
-    if words[0] == "retag":
+def _is_at_hand(words: Sequence[str]) -> bool:
+    """Tell `wainwright audit demo.whl`, the wheel at hand, from `wainwright audit -- v0.9.2`, the session."""
+    if not words or words[0] not in AT_HAND:
         return False
-    return all(word.split("=")[0] in SESSION_WORDS for word in words[1:2]) or "--" in words
+    return words[0] == "retag" or not (all(word.split("=")[0] in SESSION_WORDS for word in words[1:2]) or "--" in words)
 
 
 def _sessions(words: Sequence[str]) -> int:
@@ -115,4 +130,4 @@ def _unknown(name: str, known: set[str]) -> WainwrightError:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command()

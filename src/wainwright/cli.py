@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +26,7 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str]) -> int:
     """Run one command and give its exit code; raises WainwrightError for bad arguments."""
+    gc.set_threshold(100_000)  # thousands of members are thousands of values, none of which refers to itself
     try:
         arguments = _parser().parse_args(list(argv))
     except SystemExit as finished:  # --help
@@ -106,7 +108,7 @@ def _terms(arguments: argparse.Namespace) -> Terms:
 
 def _matched_elsewhere(verdicts: list[Verdict]) -> list[Verdict]:
     """Of several wheels, a pattern need match in one alone."""
-    from dataclasses import replace
+    from wainwright.light import replace
 
     matched = {pattern for verdict in verdicts for pattern, names in verdict.matched if names}
     return [

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import sys
-from dataclasses import dataclass
 from functools import total_ordering
 from typing import Final
+
+from wainwright.light import dataclass
 
 # PEP 600: manylinux_${GLIBCMAJOR}_${GLIBCMINOR}_${ARCH}; PEP 656: musllinux_${MUSLMAJOR}_${MUSLMINOR}_${ARCH}
 # The names before PEP 600, which older pips alone know, and the architectures that each was defined for.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -22,6 +21,7 @@ from wainwright.auditing.terms import Outside, Terms
 from wainwright.auditing.verdict import Finding, Measured, Need, Severity, Verdict
 from wainwright.formats.archive import Archive, MemberError
 from wainwright.formats.wheelfile import DistInfo, WheelName, locate, parse_wheel_name, read_dist_info, read_text
+from wainwright.light import replace
 from wainwright.values import Glibc
 
 PREFIX: Final = "/prefix"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from wainwright.auditing.claims import Claim, Platforms
 from wainwright.auditing.fates import Fates
@@ -14,6 +13,7 @@ from wainwright.auditing.terms import Outside, Terms
 from wainwright.auditing.verdict import Finding, Measured, Severity
 from wainwright.formats.elf import Elf
 from wainwright.formats.wheelfile import DistInfo, WheelName
+from wainwright.light import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock, Thread
 from typing import Final, NamedTuple, TypeVar
 
 from wainwright.formats.archive import Archive, Entry, MemberError, Problem
@@ -19,6 +18,7 @@ from wainwright.formats.elfbytes import PT_LOAD, Absent
 from wainwright.formats.elfdynamic import DT_STRSZ, DT_STRTAB
 from wainwright.formats.symbols import Symbol, read_symbols
 from wainwright.formats.windows import DENSE, Windows
+from wainwright.light import dataclass
 
 T = TypeVar("T")
 
@@ -75,8 +75,8 @@ class Inspection:
     sha256: str
     members: tuple[Member, ...]
     problems: tuple[Problem, ...]
-    by_name: Mapping[str, Member] = field(repr=False)
-    objects: tuple[tuple[Member, Elf], ...] = field(repr=False)  # ELF members that a loader could load
+    by_name: Mapping[str, Member]
+    objects: tuple[tuple[Member, Elf], ...]  # ELF members that a loader could load
 
 
 def inspect(
@@ -93,9 +93,7 @@ def inspect(
         return _read(archive, entry, algorithms.get(entry.name, "sha256"), interest)
 
     found: dict[int, Member] = {}
-    with ThreadPoolExecutor(count) as pool:
-        for batch in pool.map(lambda batch: [(entry.order, one(entry)) for entry in batch], _batches(entries)):
-            found.update(batch)
+    _in_parallel(lambda batch: found.update([(entry.order, one(entry)) for entry in batch]), _batches(entries), count)
     members = tuple(found[entry.order] for entry in entries)
     by_name = {member.name: member for member in members}
     elves = [(member, member.elf) for member in members if member.elf is not None]
@@ -123,6 +121,39 @@ def _batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
         room -= entry.size + 4096
     if batch:
         yield batch
+
+
+def _in_parallel(work: Callable[[T], None], jobs: Iterator[T], workers: int) -> None:
+    """Do the jobs in this thread and others; raises what one raised, when all have ended their last.
+
+    The pools of concurrent.futures import `logging`, which takes longer than many a wheel.
+    """
+    lock = Lock()
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            while not raised:
+                with lock:
+                    job = next(jobs, None)
+                if job is None:
+                    return
+                work(job)
+        except BaseException as error:  # noqa: BLE001 - an interrupt too ends the others
+            raised.append(error)
+
+    others = [Thread(target=run) for _ in range(workers - 1)]
+    for thread in others:
+        thread.start()
+    run()
+    for thread in others:
+        while thread.is_alive():
+            try:
+                thread.join()
+            except BaseException as error:  # noqa: BLE001 - waits on: they read a file that is closed behind this
+                raised.append(error)
+    if raised:
+        raise raised[0]
 
 
 def _read(archive: Archive, entry: Entry, algorithm: str, interest: Interest) -> Member:

@@ -7,7 +7,6 @@ exact, and those of the C++ runtime, libgcc and zlib are the ones of the nearest
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +14,7 @@ from typing import Final
 
 from wainwright.auditing.policyfile import Entry, installed_data, read_policies
 from wainwright.errors import Exit, WainwrightError
+from wainwright.light import dataclass
 from wainwright.values import Glibc
 
 # glibc, config of each port: the loader may be needed by name, and is always there
@@ -60,7 +60,7 @@ class Policy:
     libraries: frozenset[str]
     symbols: Mapping[str, frozenset[str]]  # namespace → the versions of `base`
     blacklist: Mapping[str, frozenset[str]]  # library → symbols that not every system has
-    known: Glibc | None = field(default=None)  # the version of `base`: up to there, its list of GLIBC versions counts
+    known: Glibc | None = None  # the version of `base`: up to there, its list of GLIBC versions counts
 
     def admits(self, version: str) -> bool:
         """Whether every system of this tag defines the version, such as `GLIBC_2.17` or `CXXABI_1.3.7`.

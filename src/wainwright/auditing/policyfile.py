@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
 
 from wainwright.errors import Exit, WainwrightError
+from wainwright.light import dataclass
 from wainwright.values import Glibc
 
 

@@ -12,16 +12,18 @@ import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final
 
 from wainwright.formats.elf import ET_EXEC, Elf
+from wainwright.light import dataclass
 
 SITE: Final = "/prefix/lib/pythonX.Y/site-packages"  # a made-up place: the verdict knows no real one
 ORIGIN: Final = re.compile(r"\$(?:ORIGIN\b|\{ORIGIN\})")
 LOADER: Final = re.compile(r"ld-linux.*\.so\.[0-9]+|ld64\.so\.[12]|ld\.so\.1|ld-musl-.*\.so\.1")
 # glibc's own parts, of which the interpreter's process has some from its start, and the others beside them
 HELD: Final = frozenset({"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1"})
+NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
 PYTHON_FOLDER: Final = re.compile(r"/python([23])\.([0-9]+)t?(?=/|$)")
 
 
@@ -55,10 +57,10 @@ class Resolution:
     member's search path. `sites` are the names in site-packages that the wheel's search paths lead to elsewhere.
     """
 
-    providers: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    misfits: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    unreached: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
-    folders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    providers: Mapping[tuple[str, str], str] = NOTHING
+    misfits: Mapping[tuple[str, str], str] = NOTHING
+    unreached: Mapping[tuple[str, str], tuple[str, ...]] = NOTHING
+    folders: Mapping[str, tuple[str, ...]] = NOTHING
 
 
 def always_held(library: str) -> bool:

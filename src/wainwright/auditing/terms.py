@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
+
+from wainwright.light import dataclass
 
 # Every name that a verdict may carry, so that `audit.allow` and `audit.deny` can be checked before any wheel exists.
 RULES: Final = frozenset(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
+from wainwright.light import dataclass
 from wainwright.values import Glibc
 
 VERSION: Final = 1  # of the JSON; raised when a reader of the old shape would misread the new one
@@ -129,7 +129,7 @@ class Verdict:
     arch: str | None
     claimed: tuple[str, ...]
     measured: Measured
-    libraries: Libraries = field(default_factory=Libraries)
+    libraries: Libraries = Libraries()
     violations: tuple[Finding, ...] = ()
     warnings: tuple[Finding, ...] = ()
     notes: tuple[Finding, ...] = ()

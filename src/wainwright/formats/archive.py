@@ -10,7 +10,6 @@ import io
 import os
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -28,6 +27,7 @@ from wainwright.formats.zipdirectory import (
 )
 from wainwright.formats.zipmembers import read_entries
 from wainwright.formats.zipproblems import layout_problems, name_problems
+from wainwright.light import dataclass
 
 if TYPE_CHECKING:
     from wainwright.formats.hashing import WholeHash
@@ -63,7 +63,7 @@ class Member:
     size: int
     algorithm: str
     hash: bytes
-    data: bytes | None = field(repr=False)
+    data: bytes | None
 
 
 class Sink(Protocol):

@@ -6,7 +6,6 @@ headers are never needed (the loader does not read them); where they are there, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from struct import unpack, unpack_from
 from typing import Any, Final
 
@@ -25,6 +24,7 @@ from wainwright.formats.elfbytes import (
     looks_like_elf,
 )
 from wainwright.formats.elfdynamic import DT_RUNPATH, DT_VERDEF, DT_VERNEED, VersionNeed, read_dynamic
+from wainwright.light import dataclass
 
 __all__ = ["Elf", "ElfError", "Segment", "VersionNeed", "looks_like_elf", "misaligned", "read_elf"]
 

@@ -6,8 +6,9 @@ import base64
 import binascii
 import io
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from wainwright.light import dataclass
 
 # The binary distribution format: "The hash algorithm must be sha256 or better; specifically, md5, sha1 and sha224 are
 # not permitted".

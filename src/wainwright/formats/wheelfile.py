@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice, product
 from math import prod
 from typing import Final
 
 from wainwright.formats.archive import Archive, ArchiveError, Entry, MemberError
 from wainwright.formats.record import Row, parse_record
+from wainwright.light import dataclass
 
 # Each larger than any in use, and small enough that what they become in memory stays small: a METADATA holds a README.
 TEXT_LIMIT: Final = 64 << 20

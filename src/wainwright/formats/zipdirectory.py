@@ -8,10 +8,10 @@ from __future__ import annotations
 import stat
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from wainwright.errors import Exit, WainwrightError
+from wainwright.light import dataclass
 
 STORED: Final = 0
 DEFLATED: Final = 8
