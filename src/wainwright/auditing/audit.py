@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from functools import partial
-from pathlib import Path
-from typing import Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from wainwright.auditing.case import Case
-from wainwright.auditing.claims import Claim, Platforms, claim_of, read_platforms
-from wainwright.auditing.fates import Sorter, allowed_names, is_musl_library
-from wainwright.auditing.inspection import Inspection, Member, inspect
-from wainwright.auditing.needs import Floors, Interest, VersionedNeed, highest_versions, versioned_needs
-from wainwright.auditing.policy import Policies, load_policies
-from wainwright.auditing.resolution import SITE, Loadable, resolve
-from wainwright.auditing.rules import RULES
-from wainwright.auditing.terms import Outside, Terms
-from wainwright.auditing.verdict import Finding, Measured, Need, Severity, Verdict
-from wainwright.formats.archive import Archive, MemberError
-from wainwright.formats.wheelfile import DistInfo, WheelName, locate, parse_wheel_name, read_dist_info, read_text
-from wainwright.light import replace
-from wainwright.values import Glibc
+from wainwright.formats.archive import Archive
+from wainwright.formats.wheelfile import parse_wheel_name
 
-PREFIX: Final = "/prefix"
-PYTHON_TAG: Final = re.compile(r"(py|cp)([23])([0-9]*)")
-HASHES: Final = frozenset({"sha256", "sha384", "sha512", "sha3_256", "sha3_384", "sha3_512", "blake2b", "blake2s"})
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from wainwright.auditing.case import Case
+    from wainwright.auditing.terms import Outside, Terms
+    from wainwright.auditing.verdict import Verdict
+    from wainwright.values import Glibc
 
 
 def audit(
@@ -42,7 +30,10 @@ def audit(
     `libraries` are the outside libraries as the build image had them, `original` the wheel before its repair. Raises
     ArchiveError for what is no wheel or cannot be read at all; whatever else is wrong is a violation.
     """
-    return _judge(examine(wheel, claim=claim, terms=terms, libraries=libraries, original=original))
+    case = examine(wheel, claim=claim, terms=terms, libraries=libraries, original=original)
+    from wainwright.auditing.judging import judge
+
+    return judge(case)
 
 
 def examine(
@@ -54,195 +45,13 @@ def examine(
     original: Path | None = None,
 ) -> Case:
     """Read and measure one wheel without judging it; takes and raises what `audit` does."""
-    terms = terms or Terms()
-    policies = load_policies()
     name = parse_wheel_name(wheel.name)
-    platforms = read_platforms(name.platforms, policies)
     with Archive.open(wheel, hashed=True) as archive:
-        info = read_dist_info(archive, name)
-        arch = platforms.arches[0] if platforms.arches else None
-        floors = Floors(policies, arch)
-        claims = _claims(claim, arch, platforms, policies)
-        inside = frozenset(entry.name.rpartition("/")[2] for entry in archive.entries)
-        interest = Interest(floors, claims, python=_is_abi3(name), inside=inside)
-        inspection = inspect(archive, interest=interest, algorithms=_algorithms(info))
-        entry_points = _entry_points(archive, info)
-        executable = frozenset(entry.name for entry in archive.entries if entry.mode & 0o111)
-    if len(platforms.arches) != 1:  # what is measured is what the members are
-        arch = _most_common_arch(inspection.members) or arch
-        floors = Floors(policies, arch)
-        claims = _claims(claim, arch, platforms, policies)
-    case = _case(name, info, inspection, platforms, claims, arch, floors, terms, tuple(libraries))
-    before = original.stat().st_size if original is not None else None
-    return replace(
-        case, original_size=before, named=interest.named(case.measured.glibc), executable=executable,
-        entry_points=entry_points, installs_on=partial(_installs_on, name),
-    )  # fmt: skip
+        # Here, since a thread computes the archive's hash meanwhile: 20 MB of it in the time of this import.
+        from wainwright.auditing.examining import examined
+        from wainwright.auditing.terms import Terms
 
-
-def _entry_points(archive: Archive, info: DistInfo) -> str:
-    member = f"{info.folder}/entry_points.txt"
-    if not any(entry.name == member for entry in archive.entries):
-        return ""
-    try:
-        return read_text(archive, member)
-    except MemberError:
-        return ""  # which is told of every member that cannot be read
-
-
-def _claims(claim: Glibc | None, arch: str | None, platforms: Platforms, policies: Policies) -> tuple[Claim, ...]:
-    if claim is None:
-        return platforms.claims
-    return tuple(
-        claim_of(claim, of, policies) for of in platforms.arches or ((arch,) if arch else ()) if of in policies.arches()
-    )
-
-
-def _is_abi3(name: WheelName) -> bool:
-    return any(abi.startswith("abi3") for abi in name.abis)
-
-
-def _installs_on(name: WheelName, major: int, minor: int) -> bool:
-    """Whether a Python may take the wheel by its Python and ABI tags; of implementations unknown here, any may."""
-    for tag in name.pythons:
-        match = PYTHON_TAG.fullmatch(tag)
-        if match is None:
-            return True
-        if major != int(match[2]):
-            continue
-        oldest = int(match[3]) if match[3] else 0
-        if minor == oldest or (minor > oldest and (match[1] == "py" or not match[3] or _is_abi3(name))):
-            return True
-    return False
-
-
-def _algorithms(info: DistInfo) -> dict[str, str]:
-    return {row.path: row.algorithm for row in info.record or () if row.algorithm in HASHES}
-
-
-def _most_common_arch(members: Iterable[Member]) -> str | None:
-    counted = Counter(member.elf.arch for member in members if member.elf is not None and member.elf.arch)
-    return counted.most_common(1)[0][0] if counted else None
-
-
-def _case(
-    name: WheelName, info: DistInfo, inspection: Inspection, platforms: Platforms, claims: tuple[Claim, ...],
-    arch: str | None, floors: Floors, terms: Terms, outside: tuple[Outside, ...],
-) -> Case:  # fmt: skip
-    musl = _is_musl(inspection.members, claims)
-    files = _installed(inspection.members, info)
-    resolution = resolve(files, musl=musl, installs_on=partial(_installs_on, name))
-    objects = [
-        (m, m.elf) for m in inspection.members if m.elf is not None and m.elf.dynamic and m.elf.arch in {arch, None}
-    ]
-    needs = versioned_needs([member for member, _ in objects], resolution, floors, musl=musl)
-    requires = info.metadata.requires_dist if info.metadata else ()
-    folders = frozenset(file.folder for file in files)
-    allowed = allowed_names(claims, floors.policies, arch, musl=musl)
-    sorter = Sorter(terms, outside, allowed, requires, folders)
-    fates = sorter.sort([(member.name, elf) for member, elf in objects], resolution)
-    measured = _measure(needs, floors, claims, highest_versions(needs, allowed), musl=musl)
-    return Case(
-        name=name, info=info, wheel=inspection, platforms=platforms, claims=claims, arch=arch, musl=musl, terms=terms,
-        outside=outside, files=files, resolution=resolution, needs=needs, fates=fates, measured=measured,
-    )  # fmt: skip
-
-
-def _is_musl(members: Iterable[Member], claims: tuple[Claim, ...]) -> bool:
-    """Tell the loader by the claims; where they say both or nothing, by what the members need."""
-    claimed = {claim.libc for claim in claims}
-    if len(claimed) == 1:
-        return claimed == {"musl"}
-    needed = {library for member in members if member.elf is not None for library in member.elf.needed}
-    return "libc.so.6" not in needed and any(map(is_musl_library, needed))
-
-
-def _installed(members: Iterable[Member], info: DistInfo) -> tuple[Loadable, ...]:
-    purelib = info.wheel.root_is_purelib if info.wheel else False
-    schemes = {
-        "purelib": SITE,
-        "platlib": SITE,
-        "scripts": f"{PREFIX}/bin",
-        "data": PREFIX,
-        "headers": f"{PREFIX}/include",
-    }
-    files = []
-    for member in members:
-        place = locate(member.name, root_is_purelib=purelib)
-        folder = schemes.get(place.scheme, f"{PREFIX}/{place.scheme}")
-        path = f"{folder}/{place.path}"
-        files.append(Loadable(member=member.name, path=path, elf=member.elf, extension=member.extension))
-    return tuple(files)
-
-
-def _measure(
-    needs: tuple[VersionedNeed, ...],
-    floors: Floors,
-    claims: tuple[Claim, ...],
-    versions: tuple[tuple[str, str], ...],
-    *,
-    musl: bool,
-) -> Measured:
-    arch = floors.named
-    if arch is None:
-        return Measured(tag=None, glibc=None, versions=versions)
-    if musl:
-        lowest = next((claim.tag for claim in claims if claim.libc == "musl"), f"musllinux_1_2_{arch}")
-        return Measured(tag=lowest, glibc=None, versions=versions)
-    counted = [need.glibc for need in needs if need.counts]
-    if any(glibc is None for glibc in counted):
-        return Measured(tag=f"linux_{arch}", glibc=None, versions=versions)
-    glibc = max((glibc for glibc in counted if glibc is not None), default=floors.lowest)
-    return Measured(tag=f"manylinux_{glibc.slug}_{arch}", glibc=glibc, versions=versions)
-
-
-def _judge(case: Case) -> Verdict:
-    found: dict[Severity, list[Finding]] = {severity: [] for severity in Severity}
-    for rule in RULES:
-        severity = _weight(rule.name, rule.severity, case.terms)
-        found[severity].extend(sorted(rule.check(case), key=lambda finding: finding.order))
-    return Verdict(
-        wheel=case.wheel.path.name,
-        sha256=case.wheel.sha256,
-        arch=case.arch,
-        claimed=tuple(claim.tag for claim in case.claims),
-        measured=case.measured,
-        libraries=case.fates.libraries,
-        violations=tuple(found[Severity.VIOLATION]),
-        warnings=tuple(found[Severity.WARNING]),
-        notes=tuple(found[Severity.NOTE]),
-        needs=_told(case),
-        matched=tuple(case.fates.matched.items()),
-    )
-
-
-def _weight(name: str, severity: Severity, terms: Terms) -> Severity:
-    """Terms move a rule: what is denied is a violation, what is allowed is only told."""
-    if name in terms.deny:
-        return Severity.VIOLATION
-    if name in terms.allow and severity is Severity.VIOLATION:
-        return Severity.WARNING
-    return severity
-
-
-def _told(case: Case) -> tuple[Need, ...]:
-    """Give the needs above the lowest policy, the hardest first; symbols where they are sure to have been read."""
-    policies = load_policies()
-    lowest = policies.lowest(case.arch) if case.arch in policies.arches() else Glibc(0, 0)
-    told = []
-    for need in case.needs:
-        if not need.counts or (need.glibc is not None and need.glibc <= lowest):
-            continue
-        decides = need.glibc is None or not all(claim.offers(need.version) for claim in case.claims)
-        if need.glibc == case.measured.glibc:
-            decides = decides or case.wheel.by_name[need.member].order in case.named
-        told.append(need.told(with_symbols=decides))
-    return tuple(sorted(told, key=_hardest_first))
-
-
-def _hardest_first(need: Need) -> tuple[bool, tuple[int, int], str, str, str]:
-    return (need.glibc is not None, _down(need.glibc), need.member, need.library, need.version)
-
-
-def _down(glibc: Glibc | None) -> tuple[int, int]:
-    return (-glibc.major, -glibc.minor) if glibc is not None else (0, 0)
+        before = original.stat().st_size if original is not None else None
+        return examined(
+            archive, name, claim=claim, terms=terms or Terms(), libraries=tuple(libraries), original_size=before
+        )

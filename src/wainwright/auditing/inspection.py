@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Thread
 from typing import Final, NamedTuple, TypeVar
 
 from wainwright.formats.archive import Archive, Entry, MemberError, Problem
@@ -23,7 +24,7 @@ from wainwright.light import dataclass
 T = TypeVar("T")
 
 MOST_WORKERS: Final = 8
-BATCH: Final = 1 << 20  # small members go to a worker by the megabyte
+SMALL: Final = 1 << 17  # inflating and hashing takes longer from here on than what is between
 TEXT_LIMIT: Final = 64 << 20  # RECORD of the largest wheels has 5 MB
 
 PYTHON_PREFIXES: Final = ("Py", "_Py")
@@ -92,8 +93,7 @@ def inspect(
     def one(entry: Entry) -> Member:
         return _read(archive, entry, algorithms.get(entry.name, "sha256"), interest)
 
-    found: dict[int, Member] = {}
-    _in_parallel(lambda batch: found.update([(entry.order, one(entry)) for entry in batch]), _batches(entries), count)
+    found = _all(one, entries, count)
     members = tuple(found[entry.order] for entry in entries)
     by_name = {member.name: member for member in members}
     elves = [(member, member.elf) for member in members if member.elf is not None]
@@ -109,51 +109,55 @@ def inspect(
     )
 
 
-def _batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
-    """Give the largest members first, each alone, so that no worker ends with one of them; the small ones together."""
-    batch: list[Entry] = []
-    room = BATCH
-    for entry in sorted(entries, key=lambda entry: -entry.size):
-        if batch and entry.size > room:
-            yield batch
-            batch, room = [], BATCH
-        batch.append(entry)
-        room -= entry.size + 4096
-    if batch:
-        yield batch
+def _all(one: Callable[[Entry], Member], entries: Iterable[Entry], workers: int) -> dict[int, Member]:
+    """Read small members in this thread and large ones in others, the largest first; raises what one raised.
 
-
-def _in_parallel(work: Callable[[T], None], jobs: Iterator[T], workers: int) -> None:
-    """Do the jobs in this thread and others; raises what one raised, when all have ended their last.
-
-    The pools of concurrent.futures import `logging`, which takes longer than many a wheel.
+    Of small ones most is the interpreter's work, for which threads only wait in turn. The pools of concurrent.futures
+    import `logging`, which takes longer than many a wheel.
     """
-    lock = Lock()
+    small, large = deque[Entry](), deque[Entry]()
+    for entry in sorted(entries, key=lambda entry: -entry.size):
+        (large if entry.size > SMALL else small).append(entry)
+    found: dict[int, Member] = {}
     raised: list[BaseException] = []
 
-    def run() -> None:
+    def read(waiting: deque[Entry]) -> None:
         try:
-            while not raised:
-                with lock:
-                    job = next(jobs, None)
-                if job is None:
-                    return
-                work(job)
+            for entry in _taken(waiting):
+                if raised:
+                    break
+                found[entry.order] = one(entry)
         except BaseException as error:  # noqa: BLE001 - an interrupt too ends the others
             raised.append(error)
 
-    others = [Thread(target=run) for _ in range(workers - 1)]
+    others = [Thread(target=read, args=(large,)) for _ in range(min(workers - 1, len(large)))]
     for thread in others:
         thread.start()
-    run()
+    read(small)
+    read(large)
     for thread in others:
-        while thread.is_alive():
-            try:
-                thread.join()
-            except BaseException as error:  # noqa: BLE001 - waits on: they read a file that is closed behind this
-                raised.append(error)
+        _join(thread, raised)
     if raised:
         raise raised[0]
+    return found
+
+
+def _taken(waiting: deque[Entry]) -> Iterator[Entry]:
+    while waiting:
+        try:
+            entry = waiting.popleft()
+        except IndexError:  # another thread had the last
+            return
+        yield entry
+
+
+def _join(thread: Thread, raised: list[BaseException]) -> None:
+    """Wait for a thread, through interrupts too: it reads a file that is closed behind this."""
+    while thread.is_alive():
+        try:
+            thread.join()
+        except BaseException as error:  # noqa: BLE001 - kept, and raised in the end
+            raised.append(error)
 
 
 def _read(archive: Archive, entry: Entry, algorithm: str, interest: Interest) -> Member:
@@ -219,12 +223,11 @@ def _symbols(data: bytes | Windows, elf: Elf, wanted: Wanted) -> tuple[Symbol, .
     begin, end = _names(elf)
     python = wanted.python and PYTHON_NAME.search(data[begin:end]) is not None
     try:
-        if wanted.names:
-            found = read_symbols(data, elf, undefined_only=not python)
-            return tuple(symbol for symbol in found if wanted.takes(symbol))
-        if python:
-            return read_symbols(data, elf, versions=wanted.versions, prefixes=PYTHON_PREFIXES)
-        return read_symbols(data, elf, versions=wanted.versions) if wanted.versions else ()
+        starts = (*(PYTHON_PREFIXES if python else ()), *(f"{name}\0" for name in wanted.names))
+        if not (starts or wanted.versions):
+            return ()
+        found = read_symbols(data, elf, undefined_only=not python, versions=wanted.versions, prefixes=starts)
+        return tuple(filter(wanted.takes, found))
     except ElfError:
         return ()  # names are for people; what the loader asks for is in the version needs
 

@@ -70,10 +70,11 @@ class WholeHash:
 
     def _run(self) -> None:
         at = 0
+        block = memoryview(bytearray(BLOCK))  # one for all: pages that are new each time cost as much as the hash
         try:
-            while self._wanted and (block := os.pread(self._descriptor, BLOCK, at)):
-                self._digest.update(block)
-                at += len(block)
+            while self._wanted and (size := os.preadv(self._descriptor, [block], at)):
+                self._digest.update(block[:size])
+                at += size
         except OSError as error:
             self._error = error
 
