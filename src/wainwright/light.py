@@ -6,6 +6,7 @@ imports. What is imported later, or has fields of other kinds, is better off wit
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 __all__ = ["dataclass", "replace"]
@@ -35,7 +36,7 @@ def _made(cls: type, *, kw_only: bool, eq: bool) -> type:
     defaults = {name: body.pop(name) for name in names if name in body}
     methods: dict[str, Any] = {"__repr__": _repr}
     if eq:
-        methods |= {"__eq__": _equal, "__hash__": _hash}
+        methods |= _comparing(names)
     fixed = {
         "__slots__": names,
         "__match_args__": () if kw_only else names,
@@ -71,14 +72,13 @@ class _Fields:
         return fields
 
 
-def _equal(self: Any, other: Any) -> Any:
-    if self.__class__ is not other.__class__:
-        return NotImplemented
-    return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+def _comparing(names: tuple[str, ...]) -> dict[str, Any]:
+    key = attrgetter(*names)
 
+    def equal(self: Any, other: Any) -> Any:
+        return key(self) == key(other) if self.__class__ is other.__class__ else NotImplemented
 
-def _hash(self: Any) -> int:
-    return hash(tuple([getattr(self, name) for name in self.__slots__]))
+    return {"__eq__": equal, "__hash__": lambda self: hash(key(self))}
 
 
 def _repr(self: Any) -> str:

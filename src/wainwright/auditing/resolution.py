@@ -12,6 +12,7 @@ import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -63,6 +64,7 @@ class Resolution:
     folders: Mapping[str, tuple[str, ...]] = NOTHING
 
 
+@lru_cache(maxsize=1024)
 def always_held(library: str) -> bool:
     """Whether a process has this library before anything of a wheel is loaded: a copy inside is never taken."""
     return library in HELD or LOADER.fullmatch(library) is not None
@@ -154,24 +156,22 @@ class _Search:
             elf = file.elf
             if elf is None or member not in self.own:
                 continue
-            path = self._search_path(file)
+            path, given = self._search_path(file), self._given(file)
             for library in elf.needed:
                 provider = self.providers.get((member, library)) or self._find(file, elf, library, path)
                 if provider is None:
                     continue
                 self.providers[member, library] = provider
-                if provider != member and self._pass_on(file, provider):
+                held = self.inherited[provider]
+                if provider != member and not given.keys() <= held.keys():
+                    held.update(given)
                     waiting[provider] = None
 
-    def _pass_on(self, file: Loadable, provider: str) -> bool:
-        """Give the provider its loader's RPATH; true when that is news to it."""
+    def _given(self, file: Loadable) -> dict[str, None]:
+        """Give the RPATH that what a file loads inherits from it."""
         elf = file.elf
         passes = self.musl or (elf is not None and bool(elf.rpath) and not elf.hides_rpath)
-        given = dict.fromkeys((*(self.own[file.member] if passes else ()), *self.inherited[file.member]))
-        held = self.inherited[provider]
-        news = given.keys() - held.keys()
-        held.update(given)
-        return bool(news)
+        return dict.fromkeys((*(self.own[file.member] if passes else ()), *self.inherited[file.member]))
 
     def _find(self, file: Loadable, elf: Elf, library: str, path: tuple[str, ...]) -> str | None:
         if not self.musl and always_held(library):
