@@ -18,7 +18,8 @@ if ! command -v dockerd >/dev/null || ! command -v docker >/dev/null || ! comman
 fi
 answers && exit 0
 log=${DOCKERD_LOG:-/var/log/dockerd.log}
-setsid dockerd >"$log" 2>&1 </dev/null &
+# The daemon outlives who starts it, and so whatever folder that one has for temporary files.
+env -u TMPDIR setsid dockerd >"$log" 2>&1 </dev/null &
 for _ in $(seq 60); do
     answers && exit 0
     sleep 0.5
