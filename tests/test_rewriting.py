@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import errno
 import io
 import os
 import shutil
 import subprocess
 import sys
+import threading
 import zipfile
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 from wainwright.errors import WainwrightError
 from wainwright.formats import rewriting
 from wainwright.formats.archive import Archive, MemberError
-from wainwright.formats.rewriting import Copied, Written, write_archive
+from wainwright.formats.rewriting import AHEAD, Copied, Written, write_archive
 from wainwright.formats.zipdirectory import CENTRAL
 from wainwright.formats.ziprecords import NewMember, central_record, copied_record, end_records, local_header
 from zips import Part, archive, streamed
@@ -180,7 +182,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypa
     def full(*_: object) -> int:
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr(os, "write", full)
+    monkeypatch.setattr(os, "pwrite", full)
     with pytest.raises(WainwrightError, match="No space left on device"):
         write_archive(target, [Written(name="a", data=b"x")])
     monkeypatch.undo()
@@ -199,8 +201,58 @@ def test_a_source_that_shrinks_while_it_is_copied(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["a.zip"]
 
 
+def long(path: Path) -> Path:
+    """Make an archive whose members are copied in a thread, and a short one at its end."""
+    with zipfile.ZipFile(path, "w") as target:
+        target.writestr("one", os.urandom(3 * AHEAD))
+        target.writestr("two", os.urandom(AHEAD))
+        target.writestr("three", b"3")
+    return path
+
+
+def test_long_runs_are_copied_beside(tmp_path: Path) -> None:
+    with Archive.open(long(tmp_path / "a.zip")) as opened:
+        one, two, three = opened.entries
+        members: list[Copied | Written] = [Written(name="first", data=b"1"), Copied(archive=opened, entries=[one])]
+        members += [Copied(archive=opened, entries=[two, three]), Written(name="last", data=b"9")]
+        write_archive(tmp_path / "b.zip", members)
+    with zipfile.ZipFile(tmp_path / "a.zip") as before, zipfile.ZipFile(tmp_path / "b.zip") as after:
+        assert after.testzip() is None
+        assert after.namelist() == ["first", "one", "two", "three", "last"]
+        assert all(after.read(name) == before.read(name) for name in before.namelist())
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EXDEV])
+def test_a_long_run_that_cannot_be_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "copy_file_range", refuse)
+    with Archive.open(long(tmp_path / "a.zip")) as opened:
+        members = [Copied(archive=opened, entries=opened.entries)]
+        if number == errno.EXDEV:
+            write_archive(tmp_path / "b.zip", members)
+            assert (tmp_path / "b.zip").read_bytes() == (tmp_path / "a.zip").read_bytes()
+        else:
+            with pytest.raises(WainwrightError, match="No space left on device"):
+                write_archive(tmp_path / "b.zip", members)
+            assert [path.name for path in tmp_path.iterdir()] == ["a.zip"]
+
+
+def test_a_mistake_behind_a_long_run_leaves_nothing(tmp_path: Path) -> None:
+    with Archive.open(long(tmp_path / "a.zip")) as opened:
+        members: list[Copied | Written] = [
+            Copied(archive=opened, entries=opened.entries),
+            Written(name="one", data=b""),
+        ]
+        with pytest.raises(MemberError, match="two members would have this name"):
+            write_archive(tmp_path / "b.zip", members)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.zip"]
+    assert "copy" not in {thread.name for thread in threading.enumerate()}
+
+
 def test_what_the_disk_holds_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rewriting, "_write", lambda descriptor, data: os.write(descriptor, bytes(len(data))))
+    monkeypatch.setattr(rewriting, "_write", lambda descriptor, data, at: os.pwrite(descriptor, bytes(len(data)), at))
     with pytest.raises(WainwrightError, match="does not hold what was written"):
         write_archive(tmp_path / "b.zip", [Written(name="a", data=b"x")])
     assert list(tmp_path.iterdir()) == []

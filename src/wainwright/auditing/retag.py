@@ -138,18 +138,25 @@ class _Change:
         """Give the new wheel's members: RECORD last, dist-info before it, all others first, each in its old order."""
         fresh = self._fresh()
         record = self.info.record_name
-        fresh[record] = self._record(fresh)
+        recorded = read_text(self.archive, record)
         # PEP 427: "Archivers are encouraged to place the .dist-info files physically at the end of the archive."
         signatures = self.info.unrecorded
         kept = [entry for entry in self.archive.entries if entry.name not in signatures]
         inside = f"{self.info.folder}/"
         rename = None if self.new.version == self.old.version else self._moved
         kept.sort(key=lambda entry: entry.name.startswith(inside) + (entry.name == record))
-        for changes, run in groupby(kept, key=lambda entry: entry.name in fresh):
+        for changes, run in groupby(kept, key=lambda entry: entry.name in fresh or entry.name == record):
             if changes:
                 for entry in run:
-                    level = RECORD_LEVEL if entry.name == record else 6
-                    yield Written(name=self._moved(entry.name), data=fresh[entry.name], like=entry, level=level)
+                    is_record = entry.name == record
+                    yield Written(
+                        name=self._moved(entry.name),
+                        data=self._record(recorded, fresh)
+                        if is_record
+                        else fresh[entry.name],  # while the others are copied
+                        like=entry,
+                        level=RECORD_LEVEL if is_record else 6,
+                    )
             else:
                 yield Copied(archive=self.archive, entries=tuple(run), rename=rename)
 
@@ -166,10 +173,8 @@ class _Change:
             fresh[metadata] = with_version(read_text(self.archive, metadata), version).encode()
         return fresh
 
-    def _record(self, fresh: dict[str, bytes]) -> bytes:
+    def _record(self, text: str, fresh: dict[str, bytes]) -> bytes:
         """Give the new RECORD: rows of members that do not change keep their cells."""
-        name = self.info.record_name
-        text = read_text(self.archive, name)
         rows, fault = read_cells(text)
         if fault:
             raise WainwrightError(fault, where=self.old.filename)

@@ -15,7 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from queue import SimpleQueue
+from threading import Thread
+from typing import Final, final
 
 from wainwright.errors import WainwrightError
 from wainwright.formats.archive import Archive
@@ -32,6 +34,8 @@ from wainwright.formats.ziprecords import (
 # A copy would carry these faults into the new archive, or turn them into others.
 UNSOUND: Final[frozenset[Kind]] = frozenset({"broken", "disagreement", "duplicate", "overlap"})
 BLOCK: Final = 1 << 20
+CHUNK: Final = 1 << 26  # that the kernel copies at a time: nobody can stop it within
+AHEAD: Final = 1 << 20  # a thread's start is a millisecond of copying
 # What says that this pair of files, or this kernel, has no copy_file_range; some file systems say EINVAL.
 NO_KERNEL_COPY: Final = {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EBADF, errno.ETXTBSY}
 MSDOS_EPOCH: Final = (0, 1 << 5 | 1)  # 1980-01-01 00:00
@@ -64,37 +68,45 @@ def write_archive(target: Path, members: Iterable[Copied | Written], *, comment:
     bytes. Raises MemberError for a member that cannot be copied soundly, WainwrightError when writing fails.
     """
     stamp = source_date()
-    layout = _Layout()
-    for member in members:
-        if isinstance(member, Copied):
-            layout.copy(member)
-        else:
-            layout.write(member, stamp)
-    with _beside(target) as descriptor:
-        for piece in layout.pieces:
-            if isinstance(piece, bytes):
-                _write(descriptor, piece)
+    with _beside(target) as descriptor, _Copier(descriptor) as copier:
+        layout = _Layout(copier)
+        for member in members:
+            if isinstance(member, Copied):
+                layout.copy(member)
             else:
-                _copy(piece, descriptor)
+                layout.write(member, stamp)
         directory = b"".join(layout.records)
-        end = directory + end_records(len(layout.records), len(directory), layout.at, comment)
-        _write(descriptor, end)
-        _read_back(descriptor, [*layout.pieces, end])
+        pieces = [*layout.pieces, directory + end_records(len(layout.records), len(directory), layout.at, comment)]
+        copier.finish()
+        at = 0
+        for piece in pieces:
+            if isinstance(piece, bytes):
+                _write(descriptor, piece, at)
+            elif not piece.ahead:
+                _copy(piece, descriptor)
+            at += len(piece)
+        _read_back(descriptor, pieces)
 
 
 @dataclass(slots=True)
 class _Run:
-    """Bytes of an archive that are copied in one go."""
+    """Bytes of an archive that are copied in one go, to the place `at`; `ahead` where that is done in a thread."""
 
     archive: Archive
     start: int
     end: int
+    at: int
+    ahead: bool = False
+
+    def __len__(self) -> int:
+        return self.end - self.start
 
 
 @dataclass(slots=True)
 class _Layout:
     """The new archive so far: its pieces in order, its directory's records, its members' names, and its size."""
 
+    copier: _Copier
     pieces: list[_Run | bytes] = field(default_factory=list)
     records: list[bytes] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
@@ -106,6 +118,8 @@ class _Layout:
         if archive not in self.unsound:
             self.unsound[archive] = {p.member: p.message for p in archive.problems if p.kind in UNSOUND}
         unsound = self.unsound[archive]
+        first = max(len(self.pieces) - 1, 0)  # the last one may yet become longer
+        placed: list[tuple[Entry, str | None, int]] = []
         for entry in member.entries:
             if entry.name in unsound or not entry.end:
                 why = unsound.get(entry.name, "its data are not to be found")
@@ -113,14 +127,18 @@ class _Layout:
             name = rename(entry.name) if rename else entry.name
             self._take(name)
             if name == entry.name:
-                self.records.append(copied_record(entry, None, self.at))
+                placed.append((entry, None, self.at))
                 self._run(archive, entry.start, entry.end)
             else:
-                self.records.append(copied_record(entry, name, self.at))
+                placed.append((entry, name, self.at))
                 header = renamed_header(archive.pread(entry.start, entry.data - entry.start), name)
                 self.pieces.append(header)
                 self.at += len(header)
                 self._run(archive, entry.data, entry.end)
+        for piece in self.pieces[first:]:
+            if isinstance(piece, _Run):
+                self.copier.take(piece)
+        self.records += [copied_record(entry, name, at) for entry, name, at in placed]
 
     def _take(self, name: str) -> None:
         if name in self.names:
@@ -129,10 +147,10 @@ class _Layout:
 
     def _run(self, archive: Archive, start: int, end: int) -> None:
         last = self.pieces[-1] if self.pieces else None
-        if isinstance(last, _Run) and last.end == start and last.archive is archive:
+        if isinstance(last, _Run) and last.end == start and last.archive is archive and not last.ahead:
             last.end = end
         else:
-            self.pieces.append(_Run(archive, start, end))
+            self.pieces.append(_Run(archive, start, end, self.at))
         self.at += end - start
 
     def write(self, member: Written, stamp: tuple[int, int] | None) -> None:
@@ -191,17 +209,64 @@ def _beside(target: Path) -> Iterator[int]:
             path.unlink(missing_ok=True)
 
 
-def _write(descriptor: int, data: bytes) -> None:
+@final
+class _Copier:
+    """Copies long runs in a thread: the kernel's work, while the interpreter makes the records."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._runs = SimpleQueue[_Run | None]()
+        self._thread = Thread(target=self._work, name="copy")
+        self._wanted = True
+        self._error: Exception | None = None
+
+    def __enter__(self) -> _Copier:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._wanted = False
+        self._end()
+
+    def take(self, run: _Run) -> None:
+        """Begin to copy a run to which nothing will be added, if it is long."""
+        if len(run) < AHEAD or run.ahead:
+            return
+        run.ahead = True
+        if self._thread.ident is None:
+            self._thread.start()
+        self._runs.put(run)
+
+    def finish(self) -> None:
+        """Wait until all is copied; raises what copying raised."""
+        self._end()
+        if self._error:
+            raise self._error
+
+    def _end(self) -> None:
+        if self._thread.is_alive():
+            self._runs.put(None)
+            self._thread.join()
+
+    def _work(self) -> None:
+        try:
+            while (run := self._runs.get()) is not None:
+                _copy(run, self._descriptor, wanted=lambda: self._wanted)
+        except Exception as error:  # noqa: BLE001 - raised where it is waited for
+            self._error = error
+
+
+def _write(descriptor: int, data: bytes, at: int) -> None:
     view = memoryview(data)
     while view:
-        view = view[os.write(descriptor, view) :]
+        written = os.pwrite(descriptor, view, at)
+        view, at = view[written:], at + written
 
 
-def _copy(run: _Run, descriptor: int) -> None:
-    source, at = run.archive.fileno(), run.start
-    while at < run.end:
+def _copy(run: _Run, descriptor: int, *, wanted: Callable[[], bool] = lambda: True) -> None:
+    source, at, shift = run.archive.fileno(), run.start, run.at - run.start
+    while at < run.end and wanted():
         try:
-            copied = os.copy_file_range(source, descriptor, run.end - at, at)
+            copied = os.copy_file_range(source, descriptor, min(CHUNK, run.end - at), at, at + shift)
         except OSError as error:
             if error.errno not in NO_KERNEL_COPY:
                 raise
@@ -209,11 +274,11 @@ def _copy(run: _Run, descriptor: int) -> None:
         if not copied:
             break
         at += copied
-    while at < run.end:
+    while at < run.end and wanted():
         block = run.archive.pread(at, min(BLOCK, run.end - at))
         if not block:
             raise WainwrightError("the file became shorter while it was copied", where=str(run.archive.path))
-        _write(descriptor, block)
+        _write(descriptor, block, at + shift)
         at += len(block)
 
 
@@ -224,11 +289,10 @@ def _read_back(descriptor: int, pieces: list[_Run | bytes]) -> None:
     """
     at = 0
     for piece in pieces:
+        length = len(piece)
         if isinstance(piece, bytes):
-            length = len(piece)
             same = os.pread(descriptor, length, at) == piece
         else:
-            length = piece.end - piece.start
             probe = min(length, 512)
             same = all(
                 os.pread(descriptor, probe, at + skip) == piece.archive.pread(piece.start + skip, probe)
