@@ -16,8 +16,8 @@ try:
 except ImportError:
     import zlib  # type: ignore[no-redef]
 
-INPUT = 1 << 16
-OUTPUT = 1 << 18
+INPUT = 1 << 18
+OUTPUT = 1 << 20
 WHOLE = 1 << 20
 
 

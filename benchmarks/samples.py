@@ -87,7 +87,8 @@ def make_needy(wheel: Path, target: Path, dependency: Path) -> Path:
     from wainwright.formats.archive import Archive
     from wainwright.formats.record import hashed, parse_record, write_record
     from wainwright.formats.rewriting import Copied, Written, write_archive
-    from wainwright.formats.wheelfile import parse_wheel_name, read_dist_info, read_text
+    from wainwright.formats.wheelfile import read_dist_info, read_text
+    from wainwright.formats.wheelname import parse_wheel_name
 
     name = parse_wheel_name(wheel.name)
     member = f"{name.distribution}_needy.cpython-311-x86_64-linux-gnu.so"

@@ -16,10 +16,10 @@ from wainwright.auditing.rendering import render
 from wainwright.auditing.retag import retag
 from wainwright.auditing.terms import Outside
 from wainwright.auditing.verdict import Verdict
+from wainwright.completed import Run
 from wainwright.declaration.planning import Job
 from wainwright.errors import Exit, WainwrightError
 from wainwright.receipts import plain
-from wainwright.run import Run
 from wainwright.running.collecting import read_libraries, read_scripts
 from wainwright.running.linkerscripts import followed
 from wainwright.sessions.build import LIBRARIES

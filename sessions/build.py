@@ -17,7 +17,7 @@ from wainwright.auditing.retag import retag
 from wainwright.declaration.planning import Job
 from wainwright.errors import Exit, WainwrightError
 from wainwright.formats.archive import ArchiveError
-from wainwright.formats.wheelfile import WheelName, parse_wheel_name
+from wainwright.formats.wheelname import WheelName, parse_wheel_name
 from wainwright.releasing.nightly import stands_for
 from wainwright.running.collecting import collect, read_libraries
 from wainwright.running.containerzig import with_tools, with_zig

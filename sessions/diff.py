@@ -16,7 +16,7 @@ from wainwright.declaration.release import NIGHTLY, Diff
 from wainwright.diffcli import document
 from wainwright.errors import Exit, WainwrightError
 from wainwright.formats.archive import ArchiveError
-from wainwright.formats.wheelfile import parse_wheel_name
+from wainwright.formats.wheelname import parse_wheel_name
 from wainwright.releasing.nightly import day_of
 from wainwright.releasing.pairing import Found, closest, newest
 from wainwright.sessions.graph import Selection

@@ -9,7 +9,7 @@ from pathlib import Path
 from wainwright.declaration.planning import Job
 from wainwright.declaration.release import LATEST, NIGHTLY, Destination, Diff
 from wainwright.errors import WainwrightError
-from wainwright.formats.wheelfile import WheelName, parse_wheel_name
+from wainwright.formats.wheelname import WheelName, parse_wheel_name
 from wainwright.receipts import digest_of
 from wainwright.releasing.earlier import Earlier, Published, Question, on_index, on_page, public
 from wainwright.releasing.pairing import Found, counterpart

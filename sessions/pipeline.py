@@ -20,6 +20,7 @@ from tempfile import gettempdir
 from typing import Any
 
 from wainwright.clock import Clock
+from wainwright.completed import Run
 from wainwright.declaration.planning import Job, for_nightly, plan, select
 from wainwright.declaration.release import NIGHTLY, Directory, Release
 from wainwright.errors import WainwrightError, of_system
@@ -27,7 +28,7 @@ from wainwright.receipts import Receipts
 from wainwright.releasing.gitstate import Tree
 from wainwright.releasing.manifest import read as read_manifest
 from wainwright.releasing.nightly import day_of, tonight
-from wainwright.run import Run, run
+from wainwright.run import run
 from wainwright.running.pins import NAME as LOCK
 from wainwright.scratch import scratch, sweep
 from wainwright.sessions.graph import Selection

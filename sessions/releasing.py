@@ -14,7 +14,7 @@ from wainwright.declaration.planning import Job
 from wainwright.declaration.release import NIGHTLY, Directory
 from wainwright.errors import Exit, WainwrightError
 from wainwright.finding import refuse
-from wainwright.formats.wheelfile import parse_wheel_name
+from wainwright.formats.wheelname import parse_wheel_name
 from wainwright.hosts.patience import Patience
 from wainwright.hosts.sites import Hosts, connected
 from wainwright.releasing.athand import at_hand

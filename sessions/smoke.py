@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from wainwright.completed import Completed
 from wainwright.declaration.planning import Job
 from wainwright.declaration.release import Image
 from wainwright.errors import Exit, WainwrightError
 from wainwright.formats.archive import Archive
-from wainwright.formats.wheelfile import parse_wheel_name, read_dist_info
-from wainwright.run import Completed
+from wainwright.formats.wheelfile import read_dist_info
+from wainwright.formats.wheelname import parse_wheel_name
 from wainwright.running.collecting import read_libraries, read_scripts
 from wainwright.running.containers import Container
 from wainwright.running.entering import enter, has_python

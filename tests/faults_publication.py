@@ -25,6 +25,7 @@ from misbehaving import Fault, Seen
 from servers import Server
 from strict_github import COMMIT, OWNER, REPO, TOKEN, Clock, StrictGitHub
 from strict_index import Front, Habits, StrictIndex
+from wainwright.completed import Completed
 from wainwright.declaration.release import Destination
 from wainwright.errors import Exit, WainwrightError
 from wainwright.hosts.destinations import Asset
@@ -36,7 +37,6 @@ from wainwright.hosts.wanted import Wanted
 from wainwright.receipts import Artifact
 from wainwright.releasing.journal import Journal
 from wainwright.releasing.publishing import Publication, Site
-from wainwright.run import Completed
 
 PASSWORD = "correct-horse-7391"  # noqa: S105 - the one that test_index gives to its servers, too
 TAGS = ("cp310-cp310-linux_x86_64", "cp311-cp311-linux_x86_64", "py3-none-any")

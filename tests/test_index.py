@@ -19,13 +19,14 @@ from faults_publication import play
 from misbehaving import Fault
 from servers import Server, Small
 from strict_index import Habits, StrictIndex
+from wainwright.completed import Completed, Run
 from wainwright.declaration.release import Destination
 from wainwright.errors import Exit, WainwrightError
 from wainwright.hosts.destinations import Asset
 from wainwright.hosts.index import Index, connect
 from wainwright.hosts.simplepage import PageError, parse, roots
 from wainwright.receipts import Artifact
-from wainwright.run import Completed, Run, run
+from wainwright.run import run
 
 PASSWORD = "correct-horse-7391"  # noqa: S105 - for servers that live as long as a test
 REAL = 12  # schedules of faults before each real server

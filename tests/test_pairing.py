@@ -8,7 +8,7 @@ import pytest
 import releases
 from wainwright.declaration.planning import Job, plan
 from wainwright.errors import Exit, WainwrightError
-from wainwright.formats.wheelfile import parse_wheel_name
+from wainwright.formats.wheelname import parse_wheel_name
 from wainwright.releasing.earlier import Earlier, Published
 from wainwright.releasing.pairing import closest, counterpart, newest
 from wainwright.values import Python

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from elves import Recipe, make
-from wainwright.auditing.resolution import SITE, Loadable, Resolution, origin_path, resolve
+from wainwright.auditing.processes import Loadable
+from wainwright.auditing.resolution import SITE, Resolution, origin_path, resolve
 from wainwright.formats.elf import read_elf
 
 

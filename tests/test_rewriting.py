@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from wainwright.errors import WainwrightError
 from wainwright.formats import rewriting
 from wainwright.formats.archive import Archive, MemberError
-from wainwright.formats.rewriting import AHEAD, Copied, Written, write_archive
+from wainwright.formats.copier import AHEAD
+from wainwright.formats.rewriting import Copied, Written, write_archive
 from wainwright.formats.zipdirectory import CENTRAL
 from wainwright.formats.ziprecords import NewMember, central_record, copied_record, end_records, local_header
 from zips import Part, archive, streamed
@@ -252,7 +253,7 @@ def test_a_mistake_behind_a_long_run_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_what_the_disk_holds_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rewriting, "_write", lambda descriptor, data, at: os.pwrite(descriptor, bytes(len(data)), at))
+    monkeypatch.setattr(rewriting, "write", lambda descriptor, data, at: os.pwrite(descriptor, bytes(len(data)), at))
     with pytest.raises(WainwrightError, match="does not hold what was written"):
         write_archive(tmp_path / "b.zip", [Written(name="a", data=b"x")])
     assert list(tmp_path.iterdir()) == []

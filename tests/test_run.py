@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from wainwright.completed import CAPTURE_LIMIT, TAIL_LINES
 from wainwright.errors import Exit, WainwrightError
-from wainwright.run import CAPTURE_LIMIT, TAIL_LINES, run
+from wainwright.run import run
 
 
 def _alive(pid: int) -> bool:

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from wainwright.completed import Completed
 from wainwright.errors import Exit, WainwrightError
 from wainwright.formats.elf import read_elf
-from wainwright.run import Completed, run
+from wainwright.run import run
 from wainwright.running.places import passed_on
 from wainwright.running.toolchain import ZIG_VERSION, default_cache, ensure_zig, environment, triple
 from wainwright.values import Glibc

@@ -16,10 +16,10 @@ from wainwright.formats.wheelfile import (
     parse_headers,
     parse_metadata,
     parse_wheel,
-    parse_wheel_name,
     read_dist_info,
     same_distribution,
 )
+from wainwright.formats.wheelname import parse_wheel_name
 
 WHEEL = "Wheel-Version: 1.0\nGenerator: demo\nRoot-Is-Purelib: false\nTag: cp310-cp310-linux_x86_64\n"
 METADATA = (

@@ -21,7 +21,7 @@ from types import SimpleNamespace
 import twine.__main__
 import twine.cli
 
-from wainwright.run import TAIL_LINES, Completed
+from wainwright.completed import TAIL_LINES, Completed
 from wainwright.run import run as run_for_real
 
 # What twine looks up about itself at each start: its dependencies' versions, its commands

@@ -11,12 +11,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final, Literal
 
+from wainwright.completed import Run
 from wainwright.declaration.planning import Job
 from wainwright.declaration.release import Image, Release
 from wainwright.errors import WainwrightError
 from wainwright.hosts.credentials import Account, account, variable
 from wainwright.hosts.github import API, token_of
-from wainwright.run import Run
 from wainwright.running.engines import Engine, find_engine, platform_of
 from wainwright.running.entering import is_without_python, lacking_pythons
 from wainwright.running.having import PinError, have

@@ -19,7 +19,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 with atheris.instrument_imports(include=["wainwright"]):
     from wainwright.formats.archive import Archive, ArchiveError, Limits, MemberError
     from wainwright.formats.record import parse_record, write_record
-    from wainwright.formats.wheelfile import locate, parse_wheel_name, read_dist_info
+    from wainwright.formats.wheelfile import locate, read_dist_info
+    from wainwright.formats.wheelname import parse_wheel_name
 
 import zips
 

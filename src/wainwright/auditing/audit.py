@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from wainwright.formats.archive import Archive
-from wainwright.formats.wheelfile import parse_wheel_name
+from wainwright.formats.wheelname import parse_wheel_name
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,11 +8,13 @@ from wainwright.auditing.claims import Claim, Platforms
 from wainwright.auditing.fates import Fates
 from wainwright.auditing.inspection import Inspection, Member
 from wainwright.auditing.needs import VersionedNeed
-from wainwright.auditing.resolution import Loadable, Resolution
+from wainwright.auditing.processes import Loadable
+from wainwright.auditing.resolution import Resolution
 from wainwright.auditing.terms import Outside, Terms
 from wainwright.auditing.verdict import Finding, Measured, Severity
 from wainwright.formats.elf import Elf
-from wainwright.formats.wheelfile import DistInfo, WheelName
+from wainwright.formats.wheelfile import DistInfo
+from wainwright.formats.wheelname import WheelName
 from wainwright.light import dataclass
 
 

@@ -14,11 +14,13 @@ from wainwright.auditing.fates import Sorter, allowed_names, is_musl_library
 from wainwright.auditing.inspection import Inspection, Member, inspect
 from wainwright.auditing.needs import Floors, Interest, VersionedNeed, highest_versions, versioned_needs
 from wainwright.auditing.policy import Policies, load_policies
-from wainwright.auditing.resolution import SITE, Loadable, resolve
+from wainwright.auditing.processes import Loadable
+from wainwright.auditing.resolution import SITE, resolve
 from wainwright.auditing.terms import Outside, Terms
 from wainwright.auditing.verdict import Measured
 from wainwright.formats.archive import Archive, MemberError
-from wainwright.formats.wheelfile import DistInfo, WheelName, locate, read_dist_info, read_text
+from wainwright.formats.wheelfile import DistInfo, locate, read_dist_info, read_text
+from wainwright.formats.wheelname import WheelName
 from wainwright.light import replace
 from wainwright.values import Glibc
 

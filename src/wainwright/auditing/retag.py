@@ -15,14 +15,8 @@ from wainwright.formats.archive import Archive
 from wainwright.formats.elfbytes import looks_like_elf
 from wainwright.formats.record import hashed, read_cells, write_record
 from wainwright.formats.rewriting import Copied, Written, write_archive
-from wainwright.formats.wheelfile import (
-    DistInfo,
-    WheelName,
-    parse_wheel_name,
-    read_dist_info,
-    read_text,
-    same_distribution,
-)
+from wainwright.formats.wheelfile import DistInfo, read_dist_info, read_text, same_distribution
+from wainwright.formats.wheelname import WheelName, parse_wheel_name
 
 LINKED: Final = frozenset({b"\2\0", b"\0\2", b"\3\0", b"\0\3"})  # e_type: programs and shared objects
 RECORD_LEVEL: Final = 1  # of deflate: hashes hardly shrink, and level 6 gains a twentieth in twice the time

@@ -11,7 +11,7 @@ from threading import Thread
 from typing import Final, Protocol
 
 BLOCK: Final = 1 << 20
-WAITING: Final = 16  # blocks of a member; who makes them waits for more
+WAITING: Final = 4  # blocks of a member; who makes them waits for more
 
 
 class Hash(Protocol):

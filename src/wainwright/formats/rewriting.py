@@ -7,7 +7,6 @@ hash of each wheel, and a wheel that a power cut damaged does not match its rece
 
 from __future__ import annotations
 
-import errno
 import os
 import time
 import zlib
@@ -15,12 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
-from typing import Final, final
+from typing import Final
 
 from wainwright.errors import WainwrightError
 from wainwright.formats.archive import Archive
+from wainwright.formats.copier import Copier, Run, copy, write
 from wainwright.formats.zipdirectory import DEFLATED, STORED, Entry, Kind, MemberError
 from wainwright.formats.ziprecords import (
     NewMember,
@@ -33,11 +31,6 @@ from wainwright.formats.ziprecords import (
 
 # A copy would carry these faults into the new archive, or turn them into others.
 UNSOUND: Final[frozenset[Kind]] = frozenset({"broken", "disagreement", "duplicate", "overlap"})
-BLOCK: Final = 1 << 20
-CHUNK: Final = 1 << 26  # that the kernel copies at a time: nobody can stop it within
-AHEAD: Final = 1 << 20  # a thread's start is a millisecond of copying
-# What says that this pair of files, or this kernel, has no copy_file_range; some file systems say EINVAL.
-NO_KERNEL_COPY: Final = {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EBADF, errno.ETXTBSY}
 MSDOS_EPOCH: Final = (0, 1 << 5 | 1)  # 1980-01-01 00:00
 
 
@@ -68,7 +61,7 @@ def write_archive(target: Path, members: Iterable[Copied | Written], *, comment:
     bytes. Raises MemberError for a member that cannot be copied soundly, WainwrightError when writing fails.
     """
     stamp = source_date()
-    with _beside(target) as descriptor, _Copier(descriptor) as copier:
+    with _beside(target) as descriptor, Copier(descriptor) as copier:
         layout = _Layout(copier)
         for member in members:
             if isinstance(member, Copied):
@@ -81,33 +74,19 @@ def write_archive(target: Path, members: Iterable[Copied | Written], *, comment:
         at = 0
         for piece in pieces:
             if isinstance(piece, bytes):
-                _write(descriptor, piece, at)
+                write(descriptor, piece, at)
             elif not piece.ahead:
-                _copy(piece, descriptor)
+                copy(piece, descriptor)
             at += len(piece)
         _read_back(descriptor, pieces)
-
-
-@dataclass(slots=True)
-class _Run:
-    """Bytes of an archive that are copied in one go, to the place `at`; `ahead` where that is done in a thread."""
-
-    archive: Archive
-    start: int
-    end: int
-    at: int
-    ahead: bool = False
-
-    def __len__(self) -> int:
-        return self.end - self.start
 
 
 @dataclass(slots=True)
 class _Layout:
     """The new archive so far: its pieces in order, its directory's records, its members' names, and its size."""
 
-    copier: _Copier
-    pieces: list[_Run | bytes] = field(default_factory=list)
+    copier: Copier
+    pieces: list[Run | bytes] = field(default_factory=list)
     records: list[bytes] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     at: int = 0
@@ -136,7 +115,7 @@ class _Layout:
                 self.at += len(header)
                 self._run(archive, entry.data, entry.end)
         for piece in self.pieces[first:]:
-            if isinstance(piece, _Run):
+            if isinstance(piece, Run):
                 self.copier.take(piece)
         self.records += [copied_record(entry, name, at) for entry, name, at in placed]
 
@@ -147,10 +126,10 @@ class _Layout:
 
     def _run(self, archive: Archive, start: int, end: int) -> None:
         last = self.pieces[-1] if self.pieces else None
-        if isinstance(last, _Run) and last.end == start and last.archive is archive and not last.ahead:
+        if isinstance(last, Run) and last.end == start and last.archive is archive and not last.ahead:
             last.end = end
         else:
-            self.pieces.append(_Run(archive, start, end, self.at))
+            self.pieces.append(Run(archive, start, end, self.at))
         self.at += end - start
 
     def write(self, member: Written, stamp: tuple[int, int] | None) -> None:
@@ -209,80 +188,7 @@ def _beside(target: Path) -> Iterator[int]:
             path.unlink(missing_ok=True)
 
 
-@final
-class _Copier:
-    """Copies long runs in a thread: the kernel's work, while the interpreter makes the records."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._runs = SimpleQueue[_Run | None]()
-        self._thread = Thread(target=self._work, name="copy")
-        self._wanted = True
-        self._error: Exception | None = None
-
-    def __enter__(self) -> _Copier:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._wanted = False
-        self._end()
-
-    def take(self, run: _Run) -> None:
-        """Begin to copy a run to which nothing will be added, if it is long."""
-        if len(run) < AHEAD or run.ahead:
-            return
-        run.ahead = True
-        if self._thread.ident is None:
-            self._thread.start()
-        self._runs.put(run)
-
-    def finish(self) -> None:
-        """Wait until all is copied; raises what copying raised."""
-        self._end()
-        if self._error:
-            raise self._error
-
-    def _end(self) -> None:
-        if self._thread.is_alive():
-            self._runs.put(None)
-            self._thread.join()
-
-    def _work(self) -> None:
-        try:
-            while (run := self._runs.get()) is not None:
-                _copy(run, self._descriptor, wanted=lambda: self._wanted)
-        except Exception as error:  # noqa: BLE001 - raised where it is waited for
-            self._error = error
-
-
-def _write(descriptor: int, data: bytes, at: int) -> None:
-    view = memoryview(data)
-    while view:
-        written = os.pwrite(descriptor, view, at)
-        view, at = view[written:], at + written
-
-
-def _copy(run: _Run, descriptor: int, *, wanted: Callable[[], bool] = lambda: True) -> None:
-    source, at, shift = run.archive.fileno(), run.start, run.at - run.start
-    while at < run.end and wanted():
-        try:
-            copied = os.copy_file_range(source, descriptor, min(CHUNK, run.end - at), at, at + shift)
-        except OSError as error:
-            if error.errno not in NO_KERNEL_COPY:
-                raise
-            copied = 0
-        if not copied:
-            break
-        at += copied
-    while at < run.end and wanted():
-        block = run.archive.pread(at, min(BLOCK, run.end - at))
-        if not block:
-            raise WainwrightError("the file became shorter while it was copied", where=str(run.archive.path))
-        _write(descriptor, block, at + shift)
-        at += len(block)
-
-
-def _read_back(descriptor: int, pieces: list[_Run | bytes]) -> None:
+def _read_back(descriptor: int, pieces: list[Run | bytes]) -> None:
     """Compare what is on disk with the plan: every new byte, both ends of every copied run, and the size.
 
     The members inside a run keep their distances, which the source's own strict reading has proved.

@@ -11,6 +11,7 @@ from typing import Final
 
 from packaging.utils import canonicalize_name
 
+from wainwright.completed import Run
 from wainwright.declaration.release import Destination as Declared
 from wainwright.errors import Exit, WainwrightError
 from wainwright.hosts.credentials import Account, account
@@ -18,7 +19,6 @@ from wainwright.hosts.destinations import Asset, Remote, conflict
 from wainwright.hosts.indexpages import TRIES, Pages, wait
 from wainwright.hosts.simplepage import Listed
 from wainwright.hosts.uploading import Twine, Upload
-from wainwright.run import Run
 
 HINTS: Final = {
     400: "a name that was used once is never free again, even when it was deleted: release another version",

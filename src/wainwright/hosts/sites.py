@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wainwright.addresses import place_of
+from wainwright.completed import Run
 from wainwright.declaration.release import Destination
 from wainwright.errors import Exit, WainwrightError
 from wainwright.finding import Finding
@@ -17,7 +18,6 @@ from wainwright.hosts.github import GitHub, of_environment
 from wainwright.hosts.index import Index, connect
 from wainwright.hosts.patience import Patience
 from wainwright.masking import Mask
-from wainwright.run import Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from wainwright.completed import Run
 from wainwright.hosts.credentials import Account
 from wainwright.hosts.destinations import Asset
 from wainwright.hosts.github import TOKENS
 from wainwright.hosts.indexpages import BUSY
 from wainwright.hosts.sealedfile import private_copy
-from wainwright.run import Run
 
 LIMIT: Final = 3600.0  # seconds for one file
 ATTESTATION: Final = ".publish.attestation"  # what twine looks for behind a file's name

@@ -8,7 +8,7 @@ from pathlib import Path
 from packaging.version import InvalidVersion, Version
 
 from wainwright.declaration.planning import Job
-from wainwright.formats.wheelfile import parse_wheel_name
+from wainwright.formats.wheelname import parse_wheel_name
 from wainwright.receipts import Receipt, Receipts
 from wainwright.releasing.manifest import File
 

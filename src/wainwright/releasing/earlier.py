@@ -15,7 +15,7 @@ from packaging.version import Version
 from wainwright.declaration.release import LATEST, NIGHTLY, Project
 from wainwright.errors import Exit, WainwrightError
 from wainwright.formats.archive import ArchiveError
-from wainwright.formats.wheelfile import WheelName, parse_wheel_name
+from wainwright.formats.wheelname import WheelName, parse_wheel_name
 from wainwright.hosts.github import GitHub, Held, Page, kept_name
 from wainwright.hosts.indexpages import Pages
 from wainwright.hosts.patience import Gone, Unprocessable

@@ -12,14 +12,14 @@ from typing import Final
 
 from packaging.version import InvalidVersion, Version
 
+from wainwright.completed import Run
 from wainwright.declaration.release import Destination
 from wainwright.errors import WainwrightError
 from wainwright.finding import Finding
-from wainwright.formats.wheelfile import parse_wheel_name
+from wainwright.formats.wheelname import parse_wheel_name
 from wainwright.hosts.uploading import environment
 from wainwright.masking import Mask
 from wainwright.releasing.notes import human
-from wainwright.run import Run
 
 DEFAULT_LIMIT: Final = 100 * 1024 * 1024  # bytes a file, where release.toml has no max-size: the public index's
 PROJECT_LIMIT: Final = 10 * 1024**3  # bytes of all files of a project there

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from wainwright.completed import Completed, Run
 from wainwright.errors import Exit, WainwrightError
 from wainwright.finding import Finding
 from wainwright.masking import Mask
-from wainwright.run import Completed, Run
 from wainwright.sourcing.gitclean import differences
 from wainwright.sourcing.gitcommand import git
 from wainwright.sourcing.gitremote import confidential

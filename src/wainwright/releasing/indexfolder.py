@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from packaging.utils import canonicalize_name
 
+from wainwright.completed import Completed, Run
 from wainwright.errors import Exit, WainwrightError
 from wainwright.masking import Mask
 from wainwright.receipts import replace_text
 from wainwright.releasing.pages import MARK, META, Link, project_html, project_json, root_html, root_json
-from wainwright.run import Completed, Run
 from wainwright.sourcing.gitcommand import git
 from wainwright.sourcing.gitremote import confidential
 

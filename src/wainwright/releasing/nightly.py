@@ -13,10 +13,10 @@ from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
+from wainwright.completed import Run
 from wainwright.declaration.release import Directory, Git, Project
 from wainwright.errors import WainwrightError
 from wainwright.releasing.gitstate import Tree
-from wainwright.run import Run
 from wainwright.sourcing.gitcommand import git
 from wainwright.sourcing.gitfiles import is_in_git
 from wainwright.sourcing.gitremote import confidential

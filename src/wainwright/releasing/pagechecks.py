@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from wainwright.completed import Run
 from wainwright.finding import Finding
 from wainwright.hosts.github import GitHub
 from wainwright.releasing.gitstate import Tree
 from wainwright.releasing.notes import said_of
-from wainwright.run import Run
 
 
 def of_tag(github: GitHub, tag: str, commit: str, *, where: str, otherwise: str, awaited: bool) -> Iterator[Finding]:

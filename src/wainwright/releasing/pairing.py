@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from wainwright.auditing.claims import PLATFORM
 from wainwright.declaration.planning import Job
 from wainwright.errors import WainwrightError
-from wainwright.formats.wheelfile import WheelName, parse_wheel_name
+from wainwright.formats.wheelname import WheelName, parse_wheel_name
 
 if TYPE_CHECKING:
     from wainwright.releasing.earlier import Earlier, Published  # what reads indexes is slow to import

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 
+from wainwright.completed import Run
 from wainwright.declaration.planning import Job
 from wainwright.declaration.release import Destination
 from wainwright.errors import Exit, WainwrightError
@@ -25,7 +26,6 @@ from wainwright.releasing.gitstate import Tree
 from wainwright.releasing.kept import home
 from wainwright.releasing.manifest import File, Manifest, seal_of
 from wainwright.releasing.notes import UNRELEASED, human
-from wainwright.run import Run
 
 # Where a token can be had by Trusted Publishing: the variables by which twine's own detection goes
 AMBIENT = ("ACTIONS_ID_TOKEN_REQUEST_URL", "PYPI_ID_TOKEN", "TESTPYPI_ID_TOKEN", "BUILDKITE_AGENT_ACCESS_TOKEN")

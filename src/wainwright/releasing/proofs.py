@@ -13,7 +13,8 @@ from packaging.version import InvalidVersion, Version
 
 from wainwright.declaration.planning import Job
 from wainwright.formats.archive import Archive, ArchiveError
-from wainwright.formats.wheelfile import Metadata, parse_wheel_name, read_dist_info
+from wainwright.formats.wheelfile import Metadata, read_dist_info
+from wainwright.formats.wheelname import parse_wheel_name
 from wainwright.receipts import Artifact, Receipt, Receipts
 from wainwright.releasing.manifest import File
 from wainwright.releasing.plausible import contradictions

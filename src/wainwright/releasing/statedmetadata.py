@@ -13,9 +13,9 @@ import tomli
 from packaging.metadata import ExceptionGroup, Metadata
 from packaging.requirements import InvalidRequirement, Requirement
 
+from wainwright.completed import Run
 from wainwright.finding import Finding
 from wainwright.releasing.filechecks import described
-from wainwright.run import Run
 
 WHERE: Final = "[project] of pyproject.toml"
 # Builds that go by pyproject.toml; whence another command has its metadata, nobody knows before it has run.

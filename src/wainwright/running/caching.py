@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
-from wainwright.run import Completed
+from wainwright.completed import Completed
 from wainwright.running.engines import Engine
 from wainwright.scratch import scratch, sweep
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
+from wainwright.completed import Completed
 from wainwright.declaration.release import Image
 from wainwright.errors import Exit, WainwrightError
-from wainwright.run import Completed
 from wainwright.values import Python
 
 # Asks each candidate for its version, and prints `path 3.13t`, up to the one that is wanted; words with a star that

@@ -1,15 +1,12 @@
 """A container as a place: started from an image, filled and emptied by copy, and gone when its `with` block ends.
 
-Nothing is mounted, so that a remote engine works and nothing here ends up owned by root. The container's first process
-reads the standard input that the engine's client holds open for us: however this process ends, by SIGKILL too, that
-input closes, the container ends, and the engine removes it.
+Nothing is mounted, so that a remote engine works and nothing here ends up owned by root.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
-import select
 import subprocess
 import sys
 import tempfile
@@ -17,31 +14,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
+from wainwright.completed import Completed, Run, Watched
 from wainwright.declaration.release import Image
-from wainwright.errors import Exit, WainwrightError
-from wainwright.run import Completed, Run, Watched
+from wainwright.errors import Exit
 from wainwright.running import caching
 from wainwright.running.containerpythons import VENV, find_in_container
 from wainwright.running.copying import pack, settle
-from wainwright.running.engines import PATIENCE, Engine, platform_of
-from wainwright.running.images import Found, ref_of
-from wainwright.running.passing import PROXIES, Passing, passing
+from wainwright.running.engines import Engine
+from wainwright.running.images import Found
+from wainwright.running.passing import Passing, passing
 from wainwright.running.refusals import refusal, saying
+from wainwright.running.starting import HOME, LABEL, client, remove, started, tell_kept
 from wainwright.scratch import scratch
 from wainwright.values import Python
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-HOME: Final = "/wainwright"  # everything of ours in a container; short, since programs' first lines hold its paths
 KEEP: Final = "WAINWRIGHT_KEEP"
-LABEL: Final = "wainwright"
-IDLE: Final = f"""
-command -v cat >/dev/null || {{ echo "no cat" >&2; exit 1; }}
-mkdir -p {HOME}/job && printf "%s\\n" "${{HOME:-/root}}" && exec cat >/dev/null
-""".strip()
 KILLED: Final = 128 + 9  # as a shell tells of SIGKILL
 # Variables that the engine's client reads itself: given by value on its command line where ours differs.
 _CLIENT_READS: Final = ("CONTAINER", "DOCKER_", "LD_", "PODMAN", "REGISTRY_", "SSH_", "XDG_")
@@ -80,12 +72,12 @@ class Container:
         with (
             tempfile.TemporaryFile() as said,
             scratch() as spool,
-            _client(argv, stdin=subprocess.PIPE, stdout=said, stderr=said, env=self.engine.spooling(spool)) as client,
+            client(argv, stdin=subprocess.PIPE, stdout=said, stderr=said, env=self.engine.spooling(spool)) as process,
         ):
-            assert client.stdin is not None  # noqa: S101 - asked for above
-            with suppress(BrokenPipeError), client.stdin as sink:  # what the client says tells more than our error
+            assert process.stdin is not None  # noqa: S101 - asked for above
+            with suppress(BrokenPipeError), process.stdin as sink:  # what the client says tells more than our error
                 pack(files, sink, below=HOME)
-            if client.wait() != 0:
+            if process.wait() != 0:
                 said.seek(0)
                 lines = said.read().decode("utf-8", "replace").splitlines()
                 raise refusal("the files could not be copied into the container", lines, where=self.image.name)
@@ -210,8 +202,8 @@ def enter_container(
     name = f"{LABEL}-{secrets.token_hex(6)}"
     failed: BaseException | None = None
     with ExitStack() as stack:
-        home = stack.enter_context(_started(engine, image, found, name, arch=arch, network=network, keep=keep))
-        stack.callback(lambda: _kept(engine, name, image, failed) if keep and failed else _remove(engine, name))
+        home = stack.enter_context(started(engine, image, found, name, arch=arch, network=network, keep=keep))
+        stack.callback(lambda: tell_kept(engine, name, image, failed) if keep and failed else remove(engine, name))
         container = Container(
             engine=engine,
             name=name,
@@ -238,106 +230,6 @@ def enter_container(
             raise
 
 
-@contextmanager
-def _started(
-    engine: Engine, image: Image, found: Found, name: str, *, arch: str, network: bool, keep: bool
-) -> Iterator[str]:
-    """Start the container and wait until it runs; gives root's home folder in there."""
-    limits = [f"--memory={image.memory}", f"--memory-swap={image.memory}"] if image.memory else []
-    limits += [f"--cpus={image.cpus}"] if image.cpus else []
-    argv = [
-        *(engine.program, "run", "--interactive", "--pull=never", f"--name={name}"),
-        *(f"--label={LABEL}=job", f"--label={LABEL}.pid={os.getpid()}"),  # whose it is, where one is left over
-        *(f"--platform={platform_of(arch)}", "--user=0:0", "--workdir=/", "--entrypoint=sh"),
-        *([] if keep else ["--rm"]),
-        *([] if network else ["--network=none"]),
-        *(["--http-proxy=false"] if engine.name == "podman" else []),
-        *(f"--env={name}=" for name in PROXIES),
-        *limits,
-        found.id,
-        *("-c", IDLE if not keep else IDLE.replace("exec cat", "cat") + "; exec sleep 86400"),
-    ]
-    with (
-        tempfile.TemporaryFile() as said,
-        scratch() as folder,  # podman leaves a file `oom` where it stands
-        _client(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, cwd=folder) as client,
-    ):
-        assert client.stdout is not None  # noqa: S101 - asked for above
-        try:
-            home = client.stdout.readline().decode("utf-8", "replace").strip()
-            if not home:
-                client.wait()
-                said.seek(0)
-                _raise_start(engine, image, said.read().decode("utf-8", "replace").splitlines())
-        except BaseException:
-            try:
-                _let_start(client)
-            finally:
-                _remove(engine, name)
-            raise
-        yield home
-
-
-def _let_start(client: subprocess.Popen[bytes]) -> None:
-    """Wait until there is a container to remove: one whose client is ended too early is created, and stays."""
-    assert client.stdin is not None  # noqa: S101 - asked for by the caller, as is stdout
-    assert client.stdout is not None  # noqa: S101
-    client.stdin.close()
-    select.select([client.stdout], [], [], PATIENCE)
-
-
-def _raise_start(engine: Engine, image: Image, lines: Sequence[str]) -> NoReturn:
-    where = f"images.{image.name}"
-    text = "\n".join(lines)
-    what = f"no container of {ref_of(image)} could be started"
-    if "executable file not found" in text or '"sh": stat' in text or text == "no cat":
-        lacking = "`cat`" if text == "no cat" else "shell (`sh` on its PATH)"
-        raise WainwrightError(
-            f"{what}: the image has no {lacking}",
-            code=Exit.ENGINE,
-            where=where,
-            hint="jobs need `sh` and `cat`: choose an image with a shell, such as the -slim one instead of distroless",
-            details=tuple(lines)[-3:],
-        )
-    if "no such file or directory" in text:
-        raise WainwrightError(
-            f"{what}: its shell cannot be run, since the dynamic loader that it asks for is not in the image",
-            code=Exit.ENGINE,
-            where=where,
-            hint="an image made by hand must hold the loader, libc and all that `sh` needs",
-            details=tuple(lines)[-3:],
-        )
-    see = f"see what `{engine.name} run --rm {ref_of(image)} true` says: no job runs where that fails"
-    raise refusal(what, lines, where=where, hint=see)
-
-
-@contextmanager
-def _client(argv: Sequence[str], **options: object) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the engine's client beside us, out of reach of the terminal's Ctrl-C, and end it when the block ends."""
-    client: subprocess.Popen[bytes] = subprocess.Popen(argv, start_new_session=True, **options)  # type: ignore[call-overload]
-    try:
-        yield client
-    except BaseException:
-        client.kill()
-        raise
-    finally:
-        for pipe in (client.stdin, client.stdout):
-            if pipe is not None:
-                with suppress(BrokenPipeError):
-                    pipe.close()
-        client.wait()
-
-
-def _remove(engine: Engine, name: str) -> None:
-    """Remove a container by force. In a session of its own: a second Ctrl-C ends our waiting, not the removal."""
-    commands = [[engine.program, "rm", "--force", "--volumes", name]]
-    if engine.name == "podman":  # its `rm --force` waits ten seconds for a polite end first
-        commands.insert(0, [engine.program, "kill", name])
-    quiet = subprocess.DEVNULL
-    for words in commands:
-        subprocess.Popen(words, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True).wait()
-
-
 def _tell_withheld(container: Container) -> None:
     for name, why in container.passed.withheld.items():
         if name not in container.image.env and name not in _told:
@@ -347,16 +239,6 @@ def _tell_withheld(container: Container) -> None:
 
 
 _told: Final[set[str]] = set()
-
-
-def _kept(engine: Engine, name: str, image: Image, error: BaseException) -> None:
-    whose = getattr(error, "where", "") or f"images.{image.name}"
-    sys.stderr.write(
-        f"the container that failed is kept ({whose}). Enter it:  "
-        f"{engine.name} exec -it --workdir {HOME}/job {name} sh\n"
-        f"remove it:  {engine.name} rm --force --volumes {name}\n"
-    )
-    sys.stderr.flush()
 
 
 def _by_name(env: Mapping[str, str], ours: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:

@@ -9,11 +9,12 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from wainwright.completed import Run
 from wainwright.errors import Exit, WainwrightError
-from wainwright.run import Run
-from wainwright.running.containers import HOME, LABEL, Container, enter_container
+from wainwright.running.containers import Container, enter_container
 from wainwright.running.images import Found, look
 from wainwright.running.standing import Standing
+from wainwright.running.starting import HOME, LABEL
 from wainwright.running.toolchain import ZIG_VERSION, ensure_zig, variables, write_tools
 from wainwright.scratch import scratch
 from wainwright.values import Glibc

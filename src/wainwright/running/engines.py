@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from wainwright.completed import Completed, Run
 from wainwright.errors import Exit, WainwrightError
-from wainwright.run import Completed, Run
 from wainwright.run import run as run_here
 from wainwright.running.refusals import refusal
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from wainwright.completed import Run
 from wainwright.declaration.release import NOTHING
 from wainwright.errors import WainwrightError
-from wainwright.run import Run
 from wainwright.running.containerpythons import find_in_container, pythons_in
 from wainwright.running.containers import Container, enter_container
 from wainwright.running.host import Host, enter_host, find_python

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wainwright.completed import Completed, Run, Watched
 from wainwright.errors import Exit, WainwrightError
-from wainwright.run import Completed, Run, Watched
 from wainwright.running.places import passed_on
 from wainwright.values import Python
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from wainwright.run import Completed
+from wainwright.completed import Completed
 from wainwright.running.places import Place
 
 

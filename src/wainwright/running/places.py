@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
-from wainwright.run import Completed, Watched
+from wainwright.completed import Completed, Watched
 from wainwright.running.standing import Standing, stand
 from wainwright.values import Python
 

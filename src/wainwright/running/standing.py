@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from wainwright.completed import Run
 from wainwright.declaration.release import Image
 from wainwright.errors import WainwrightError
-from wainwright.run import Run
 from wainwright.run import run as run_here
 from wainwright.running.engines import CHOICE, Engine, find_engine
 from wainwright.running.having import PinError, have

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Final
 
+from wainwright.completed import Run
 from wainwright.errors import Exit, WainwrightError
-from wainwright.run import Run
 from wainwright.running.zigwrapper import compiler
 from wainwright.values import Glibc
 

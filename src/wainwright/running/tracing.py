@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from wainwright.completed import Completed
 from wainwright.errors import Exit, WainwrightError
 from wainwright.formats.archive import Archive
 from wainwright.formats.elf import ElfError, looks_like_elf, read_elf
 from wainwright.formats.wheelfile import locate
-from wainwright.run import Completed
 from wainwright.running.places import Place
 
 # The dynamic loader of each architecture, as its psABI names it.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from wainwright.completed import Run
 from wainwright.errors import Exit
-from wainwright.run import Run
 from wainwright.sourcing.gitcommand import git
 
 SUBMODULE: Final = "160000"  # the mode of a submodule's entry

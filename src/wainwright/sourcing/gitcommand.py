@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from wainwright.run import Completed, Run
+from wainwright.completed import Completed, Run
 
 # A git hook sets these for its own repository, and would turn every git here to that one.
 OF_A_HOOK: Final = frozenset(

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from wainwright.completed import Run
 from wainwright.declaration.release import Git
 from wainwright.errors import Exit, WainwrightError
-from wainwright.run import Run
 from wainwright.sourcing.gitclean import SUBMODULE, differences
 from wainwright.sourcing.gitcommand import git
 from wainwright.sourcing.gitremote import confidential

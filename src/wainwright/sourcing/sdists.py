@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Final
 
+from wainwright.completed import Completed, Run
 from wainwright.declaration.release import Sdist
 from wainwright.errors import Exit, WainwrightError
-from wainwright.run import Completed, Run
 
 # pip asks an sdist's build backend for metadata even to download it; meson-python then looks for a compiler, and others
 # install half an index first. This answers in the backend's place, in the process that pip starts for the question.

@@ -17,9 +17,9 @@ from typing import Any, Final
 
 import tomli
 
+from wainwright.completed import Run
 from wainwright.declaration.release import Directory, Git, Sdist
 from wainwright.errors import Exit, WainwrightError
-from wainwright.run import Run
 from wainwright.sourcing.gitfiles import checked_out, copy_committed, copy_tracked, is_in_git
 from wainwright.sourcing.sdists import fetch_sdist, unpack
 

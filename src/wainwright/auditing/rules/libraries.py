@@ -10,7 +10,8 @@ from wainwright.auditing.case import Case
 from wainwright.auditing.claims import Claim
 from wainwright.auditing.fates import DRIVERS, is_musl_library, plain_name
 from wainwright.auditing.needs import RELR, VersionedNeed
-from wainwright.auditing.resolution import Loadable, origin_path
+from wainwright.auditing.processes import Loadable
+from wainwright.auditing.resolution import origin_path
 from wainwright.auditing.rules.objects import LIBRARY_NAME
 from wainwright.auditing.terms import Pattern
 from wainwright.auditing.verdict import Finding
