@@ -36,13 +36,19 @@ def main() -> int:
                 races.setdefault(name, []).append(row)
                 over = f", {row.over_best:.2f} times the best possible" if row.over_best else ""
                 print(f"{name} {wheel.name}: {row.ratio:.1f} times as fast{over}", file=sys.stderr, flush=True)
-    text = markdown(races, start)
-    print(text)
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "bench.md").write_text(text + "\n", encoding="utf-8")
-    (options.out / "bench.json").write_text(json.dumps(document(races, start), indent=2) + "\n", encoding="utf-8")
+                _write(options.out, races, start)
+    print(_write(options.out, races, start))
     missed = any(True for name, rows in races.items() for _ in shortfalls(CONTESTS[name][0], rows))
     return int(missed or (start is not None and not start.met))
+
+
+def _write(folder: Path, races: dict[str, list[Row]], start: Start | None) -> str:
+    """Write what is measured so far, since all of it takes an hour, and give it as text."""
+    text = markdown(races, start)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "bench.md").write_text(text + "\n", encoding="utf-8")
+    (folder / "bench.json").write_text(json.dumps(document(races, start), indent=2) + "\n", encoding="utf-8")
+    return text
 
 
 def _options() -> argparse.Namespace:

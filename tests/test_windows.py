@@ -9,7 +9,7 @@ import pytest
 
 import native
 from elves import Recipe, make
-from wainwright.auditing import inspection
+from wainwright.auditing import reading
 from wainwright.auditing.audit import audit
 from wainwright.formats import windows
 from wainwright.formats.elf import Elf, read_elf
@@ -151,6 +151,6 @@ def test_the_audit_of_large_members_says_what_it_says_of_small_ones(
     members = {"demo/libx.so.1": make(RECIPE) + bytes(3000), "demo/mod.so": make(Recipe(needed=("libx.so.1",)))}
     wheel = native.wheel(tmp_path / "demo-1.0-cp310-abi3-manylinux_2_17_x86_64.whl", members)
     whole = audit(wheel)
-    monkeypatch.setattr(inspection, "DENSE", 0)
+    monkeypatch.setattr(reading, "DENSE", 0)
     assert audit(wheel) == whole
     assert any(found.symbols == ("dlopen",) for found in whole.violations)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from wainwright import diffcli, retagcli
 from wainwright.errors import Exit, WainwrightError
@@ -17,8 +18,28 @@ if TYPE_CHECKING:
     from wainwright.auditing.verdict import Verdict
 
 
+class _Formatter(argparse.HelpFormatter):
+    """Asks os how wide the terminal is: argparse asks shutil, whose import takes longer than all else in here."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
+def _columns() -> int:
+    told = os.environ.get("COLUMNS", "")
+    if told.isdecimal() and int(told):
+        return int(told)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except (OSError, ValueError):  # no terminal, no file
+        return 80
+
+
 class _Parser(argparse.ArgumentParser):
     """Reports a bad argument as every other mistake is reported: one error, one line."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=_Formatter, allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
         raise WainwrightError(message, hint=f"{self.prog} --help")
@@ -36,7 +57,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parser() -> _Parser:
-    parser = _Parser(prog="wainwright", description="Wheels at hand: judge, rename, compare.", allow_abbrev=False)
+    parser = _Parser(prog="wainwright", description="Wheels at hand: judge, rename, compare.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_audit(commands)
     retagcli.add(commands)
@@ -49,7 +70,6 @@ def _add_audit(commands: argparse._SubParsersAction[_Parser]) -> None:
         "audit",
         help="whether wheels run where their tags say",
         description="Judge wheels: exit 0 when each keeps its claim, 1 on a violation, 2 when one cannot be read.",
-        allow_abbrev=False,
     )
     audit.add_argument("wheels", nargs="+", type=Path, metavar="WHEEL")
     audit.add_argument(

@@ -21,7 +21,6 @@ def add(commands: Any) -> None:
         "diff",
         help="what changed between two wheels",
         description="Compare two wheels: exit 0, 1 when a condition of --fail-on is met, 2 when one cannot be read.",
-        allow_abbrev=False,
     )
     diff.add_argument("old", type=Path, metavar="OLD")
     diff.add_argument("new", type=Path, metavar="NEW")

@@ -24,7 +24,6 @@ def add(commands: Any) -> None:
         description="Replace every platform tag of a wheel by what was measured, or by a named floor that it keeps. No "
         "other member than WHEEL and RECORD is touched. Exit 0, 1 when a wheel cannot keep the tag, 2 when it cannot "
         "be read.",
-        allow_abbrev=False,
     )
     retag.add_argument("wheels", nargs="+", type=Path, metavar="WHEEL")
     retag.add_argument("--glibc", type=glibc, metavar="2.28", help="this floor, not the measured one; never below it")

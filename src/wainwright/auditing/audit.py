@@ -46,12 +46,19 @@ def examine(
 ) -> Case:
     """Read and measure one wheel without judging it; takes and raises what `audit` does."""
     name = parse_wheel_name(wheel.name)
-    with Archive.open(wheel, hashed=True) as archive:
-        # Here, since a thread computes the archive's hash meanwhile: 20 MB of it in the time of this import.
-        from wainwright.auditing.examining import examined
-        from wainwright.auditing.terms import Terms
+    with Archive.open(wheel, hashed=True) as archive:  # a thread computes its hash during the imports that follow
+        from wainwright.auditing.inspection import Inspecting
 
-        before = original.stat().st_size if original is not None else None
-        return examined(
-            archive, name, claim=claim, terms=terms or Terms(), libraries=tuple(libraries), original_size=before
-        )
+        with Inspecting(archive) as inspecting:  # and others read its largest members
+            from wainwright.auditing import judging  # noqa: F401 - all are to be there when the threads have ended
+            from wainwright.auditing.examining import examined
+            from wainwright.auditing.terms import Terms
+
+            return examined(
+                inspecting,
+                name,
+                claim=claim,
+                terms=terms or Terms(),
+                libraries=tuple(libraries),
+                original_size=original.stat().st_size if original is not None else None,
+            )

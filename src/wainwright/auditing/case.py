@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 
 from wainwright.auditing.claims import Claim, Platforms
 from wainwright.auditing.fates import Fates
-from wainwright.auditing.inspection import Inspection, Member
+from wainwright.auditing.inspection import Inspection
 from wainwright.auditing.needs import VersionedNeed
 from wainwright.auditing.processes import Loadable
+from wainwright.auditing.reading import Member
 from wainwright.auditing.resolution import Resolution
 from wainwright.auditing.terms import Outside, Terms
 from wainwright.auditing.verdict import Finding, Measured, Severity

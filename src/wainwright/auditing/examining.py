@@ -11,10 +11,11 @@ from typing import Final
 from wainwright.auditing.case import Case
 from wainwright.auditing.claims import Claim, Platforms, claim_of, read_platforms
 from wainwright.auditing.fates import Sorter, allowed_names, is_musl_library
-from wainwright.auditing.inspection import Inspection, Member, inspect
+from wainwright.auditing.inspection import Inspecting, Inspection
 from wainwright.auditing.needs import Floors, Interest, VersionedNeed, highest_versions, versioned_needs
 from wainwright.auditing.policy import Policies, load_policies
 from wainwright.auditing.processes import Loadable
+from wainwright.auditing.reading import Member
 from wainwright.auditing.resolution import SITE, resolve
 from wainwright.auditing.terms import Outside, Terms
 from wainwright.auditing.verdict import Measured
@@ -30,7 +31,7 @@ HASHES: Final = frozenset({"sha256", "sha384", "sha512", "sha3_256", "sha3_384",
 
 
 def examined(
-    archive: Archive,
+    inspecting: Inspecting,
     name: WheelName,
     *,
     claim: Glibc | None,
@@ -38,10 +39,11 @@ def examined(
     libraries: tuple[Outside, ...],
     original_size: int | None,
 ) -> Case:
-    """Read and measure a wheel whose archive was opened `hashed`; raises ArchiveError for what cannot be read at all.
+    """Measure a wheel that is being inspected; raises ArchiveError for what cannot be read at all.
 
     `claim` stands in the stead of the tags in its name; `original_size` in bytes, before its repair.
     """
+    archive = inspecting.archive
     policies = load_policies()
     platforms = read_platforms(name.platforms, policies)
     info = read_dist_info(archive, name)
@@ -50,7 +52,7 @@ def examined(
     claims = _claims(claim, arch, platforms, policies)
     inside = frozenset(entry.name.rpartition("/")[2] for entry in archive.entries)
     interest = Interest(floors, claims, python=_is_abi3(name), inside=inside)
-    inspection = inspect(archive, interest=interest, algorithms=_algorithms(info))
+    inspection = inspecting.finish(interest=interest, algorithms=_algorithms(info))
     if len(platforms.arches) != 1:  # what is measured is what the members are
         arch = _most_common_arch(inspection.members) or arch
         floors = Floors(policies, arch)

@@ -16,7 +16,7 @@ from wainwright.formats.elfbytes import looks_like_elf
 from wainwright.formats.record import hashed, read_cells, write_record
 from wainwright.formats.rewriting import Copied, Written, write_archive
 from wainwright.formats.wheelfile import DistInfo, read_dist_info, read_text, same_distribution
-from wainwright.formats.wheelname import WheelName, parse_wheel_name
+from wainwright.formats.wheelname import WheelName, normal_version, parse_wheel_name
 
 LINKED: Final = frozenset({b"\2\0", b"\0\2", b"\3\0", b"\0\3"})  # e_type: programs and shared objects
 RECORD_LEVEL: Final = 1  # of deflate: hashes hardly shrink, and level 6 gains a twentieth in twice the time
@@ -99,11 +99,9 @@ def _version(old: WheelName, version: str | None, label: str | None) -> str:
     """Give the new version as a file name spells it; one that stays keeps its spelling."""
     spelled, public = old.version, old.public_version
     if version is not None:
-        from packaging.version import InvalidVersion, Version
-
         try:
-            spelled = public = str(Version(version))
-        except InvalidVersion:
+            spelled = public = normal_version(version)
+        except ValueError:
             raise WainwrightError(f"{version!r} is not a version", hint="one is spelled like 1.2.3 (PEP 440)") from None
     return spelled if label is None else _with_local(old, spelled, public, label)
 

@@ -10,8 +10,8 @@ from typing import Final
 from wainwright.auditing.audit import examine
 from wainwright.auditing.case import Case
 from wainwright.auditing.fates import plain_name
-from wainwright.auditing.inspection import Member
 from wainwright.auditing.policy import numbers
+from wainwright.auditing.reading import Member
 from wainwright.comparing.difference import Delta, Difference, FloorChange, MemberChange, PathChange, Side
 from wainwright.errors import Exit, WainwrightError
 from wainwright.formats.archive import Archive, MemberError

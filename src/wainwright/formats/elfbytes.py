@@ -40,6 +40,8 @@ class Sliced(Protocol):
 
     def __getitem__(self, part: slice, /) -> memoryview: ...
 
+    def held(self, begin: int, end: int) -> tuple[bytes | bytearray, int]: ...
+
 
 Section = tuple[int, int, int, int, int, int]  # plain, since all of hundreds of thousands are looked at once
 
@@ -110,12 +112,13 @@ class ElfBytes:
     """An ELF file's bytes with its header and program headers read. Not kept: `Elf` holds what was learned."""
 
     __slots__ = (
-        "_budget", "bits", "flags", "kind", "layout", "little", "loads", "machine",
+        "_budget", "_data", "bits", "flags", "kind", "layout", "little", "loads", "machine",
         "section_count", "section_size", "sections_at", "segments", "size", "view",
     )  # fmt: skip
 
     def __init__(self, data: bytes | memoryview | Sliced) -> None:
-        self.view: Sliced = memoryview(data).cast("B") if isinstance(data, (bytes, memoryview)) else data
+        self._data = data
+        self.view = memoryview(data).cast("B") if isinstance(data, (bytes, memoryview)) else data
         self.size = len(self.view)
         self._budget = STRING_BUDGET
         ident = bytes(self.view[:16])
@@ -152,6 +155,14 @@ class ElfBytes:
         if at + length > self.size:
             raise ElfError(f"{what} at {at:#x} reaches beyond the file's end ({self.size:#x} bytes)")
         return self.view[at : at + length]
+
+    def held(self, begin: int, end: int) -> tuple[bytes | bytearray, int]:
+        """Give bytes that hold this part of the file, not copied where that can be, and the offset of their first."""
+        if isinstance(self._data, bytes):
+            return self._data, 0
+        if isinstance(self._data, memoryview):
+            return bytes(self.view[begin:end]), begin
+        return self._data.held(begin, end)
 
     def unpack(self, form: Struct, at: int, what: str) -> tuple[Any, ...]:
         """Read one structure at a file offset."""

@@ -6,9 +6,11 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from queue import Queue
 from threading import Thread
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from queue import Queue
 
 BLOCK: Final = 1 << 20
 WAITING: Final = 4  # blocks of a member; who makes them waits for more
@@ -41,6 +43,8 @@ def hashing(algorithm: str, *, beside: bool) -> Iterator[Hash]:
 
 class _Behind:
     def __init__(self, digest: Hash) -> None:
+        from queue import Queue
+
         self._blocks: Queue[bytes] = Queue(WAITING)
         self._digest = digest
         self._thread = Thread(target=self._run, name="hash")

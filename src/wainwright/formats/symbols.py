@@ -155,29 +155,31 @@ class _Names:
 
     def __init__(self, source: ElfBytes, tags: dict[int, int], *, lenient: bool) -> None:
         begin, end = Strings(source, tags).bounds()
-        self._table = bytes(source.view[begin:end])
+        self._bytes, first = source.held(begin, end)
+        self._begin, self._end = begin - first, end - first
         self._known: dict[int, str] = {}
-        self._left = 4 * len(self._table) + NAMES_SLACK  # linkers let a name be another's tail
+        self._left = 4 * (end - begin) + NAMES_SLACK  # linkers let a name be another's tail
         self._lenient = lenient
 
     def begins(self, offset: int, starts: tuple[bytes, ...]) -> bool:
         """Whether the name at an offset begins with one of these."""
-        return self._table.startswith(starts, offset)
+        return self._bytes.startswith(starts, self._begin + offset, self._end)
 
     def get(self, offset: int) -> str | None:
         """Give the name at an offset; None where the table's length was a guess, and this is beyond it."""
         known = self._known.get(offset)
         if known is not None:
             return known
-        stop = self._table.find(0, offset, offset + MAX_NAME)
+        at = self._begin + offset
+        stop = self._bytes.find(0, at, min(at + MAX_NAME, self._end))
         if stop < 0:
             if self._lenient:
                 return None
             raise ElfError("the name of a symbol lies outside the string table, or has no end")
-        self._left -= stop - offset
+        self._left -= stop - at
         if self._left < 0:
             raise ElfError("the names of its symbols overlap beyond reason")
-        name = self._table[offset:stop].decode("utf-8", "backslashreplace")
+        name = self._bytes[at:stop].decode("utf-8", "backslashreplace")
         self._known[offset] = name
         return name
 

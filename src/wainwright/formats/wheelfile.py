@@ -14,7 +14,7 @@ from typing import Final
 
 from wainwright.formats.archive import Archive, Entry, MemberError
 from wainwright.formats.record import Row, parse_record
-from wainwright.formats.wheelname import WheelName, canonical_name
+from wainwright.formats.wheelname import WheelName, canonical_name, same_version
 from wainwright.light import dataclass
 
 # Each larger than any in use, and small enough that what they become in memory stays small: a METADATA holds a README.
@@ -153,17 +153,7 @@ def same_distribution(folder: str, name: WheelName) -> bool:
     """Whether `NAME-VERSION.dist-info` (or `.data`) is this file name's, under the normalisation of both."""
     distribution, _, version = folder.rpartition(".")[0].rpartition("-")
     same_name = canonical_name(distribution) == name.project
-    return same_name and _comparable(version.replace("_", "-")) == _comparable(name.public_version)
-
-
-def _comparable(version: str) -> object:
-    """Give a version that equals others of the same meaning (PEP 440); what is none equals itself."""
-    from packaging.version import InvalidVersion, Version
-
-    try:
-        return Version(version)
-    except InvalidVersion:
-        return version
+    return same_name and same_version(version.replace("_", "-"), name.public_version)
 
 
 def read_dist_info(

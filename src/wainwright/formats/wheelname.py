@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from itertools import product
+from typing import Final
 
 from wainwright.formats.zipdirectory import ArchiveError
 from wainwright.light import dataclass
+
+# Versions as most are: PEP 440 has nothing to normalise in them, and packaging need not be imported.
+PLAIN: Final = re.compile(r"(?:0|[1-9][0-9]{0,8})(?:\.(?:0|[1-9][0-9]{0,8})){0,4}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +44,6 @@ def parse_wheel_name(filename: str) -> WheelName:
 
     It takes what packaging's `parse_wheel_filename` takes, whose import is most of the time that a retag needs.
     """
-    from packaging.version import InvalidVersion, Version
-
     stem = filename.removesuffix(".whl")
     parts = stem.split("-")
     if stem == filename or len(parts) not in {5, 6}:
@@ -50,8 +52,8 @@ def parse_wheel_name(filename: str) -> WheelName:
     if not re.fullmatch(r"[\w.]+", distribution) or "__" in distribution:
         raise _no_wheel_name(filename, f"{distribution!r} is not the name of a project")
     try:
-        version = Version(spelled)
-    except InvalidVersion:
+        version = normal_version(spelled)
+    except ValueError:
         raise _no_wheel_name(filename, f"{spelled!r} is not a version") from None
     if build and not re.match(r"[0-9]", build[0]):
         raise _no_wheel_name(filename, f"{build[0]!r} is not a build number, which begins with a digit")
@@ -61,7 +63,7 @@ def parse_wheel_name(filename: str) -> WheelName:
         raise _no_wheel_name(filename, f"{tags!r} is not a set of tags")
     return WheelName(
         filename=filename, distribution=distribution, version=spelled, build="".join(build), pythons=pythons,
-        abis=abis, platforms=platforms, project=canonical_name(distribution), public_version=str(version),
+        abis=abis, platforms=platforms, project=canonical_name(distribution), public_version=version,
     )  # fmt: skip
 
 
@@ -73,3 +75,24 @@ def _no_wheel_name(filename: str, why: str) -> ArchiveError:
 def canonical_name(project: str) -> str:
     """Normalise a project's name (PEP 503)."""
     return re.sub(r"[-_.]+", "-", project).lower()
+
+
+def normal_version(text: str) -> str:
+    """Normalise a version (PEP 440); raises ValueError for what is none."""
+    if PLAIN.fullmatch(text):
+        return text
+    from packaging.version import Version
+
+    return str(Version(text))
+
+
+def same_version(one: str, other: str) -> bool:
+    """Whether two versions mean the same (PEP 440), as 1.0 and 1.0.0 do; what is none equals itself."""
+    if one == other:
+        return True
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        return Version(one) == Version(other)
+    except InvalidVersion:
+        return False

@@ -69,21 +69,22 @@ class Windows:
 
     def __getitem__(self, part: slice) -> memoryview:
         begin, end, _ = part.indices(self._size)
-        first, kept = self._holding(begin, end)
+        kept, first = self.held(begin, end)
         return memoryview(kept)[begin - first : max(begin, end) - first]
 
     def find(self, sub: bytes, begin: int, end: int) -> int:
         """Find a subsequence between two offsets, as bytes do."""
-        first, kept = self._holding(begin, end)
+        kept, first = self.held(begin, end)
         found = kept.find(sub, begin - first, end - first)
         return found + first if found >= 0 else -1
 
-    def _holding(self, begin: int, end: int) -> tuple[int, bytearray]:
+    def held(self, begin: int, end: int) -> tuple[bytearray, int]:
+        """Give bytes that hold this part, and the offset of their first; raises Absent where it was not kept whole."""
         if begin >= end:
-            return begin, bytearray()
+            return bytearray(), begin
         for first, kept in self._kept:
             if first <= begin and end <= first + len(kept):
-                return first, kept
+                return kept, first
         raise Absent(begin, end)
 
 

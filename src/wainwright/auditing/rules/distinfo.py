@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from wainwright.auditing.case import Case
-from wainwright.auditing.inspection import Member
+from wainwright.auditing.reading import Member
 from wainwright.auditing.verdict import Finding
 from wainwright.formats.record import Row
 from wainwright.formats.wheelfile import same_distribution
+from wainwright.formats.wheelname import same_version
 
 DATA_FOLDER: Final = re.compile(r"[^-]+-[0-9][^-]*\.data")
 MOST_TAGS: Final = 6
@@ -82,7 +83,7 @@ def name_mismatch(case: Case) -> Iterator[Finding]:
             "Version",
             metadata.version,
             case.name.public_version,
-            _same_version(metadata.version, case.name.public_version),
+            same_version(metadata.version, case.name.public_version),
         ),
     ):
         if not same:
@@ -94,15 +95,6 @@ def name_mismatch(case: Case) -> Iterator[Finding]:
 
 def _project(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def _same_version(found: str, expected: str) -> bool:
-    from packaging.version import InvalidVersion, Version
-
-    try:
-        return Version(found) == Version(expected)
-    except InvalidVersion:
-        return False
 
 
 # Binary distribution format: the distribution "must be normalized" (lower case, "_" for runs of "-_."); "tools

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from wainwright.auditing.case import Case
-from wainwright.auditing.inspection import Member
 from wainwright.auditing.processes import is_program
+from wainwright.auditing.reading import Member
 from wainwright.auditing.verdict import Finding
 from wainwright.formats.elf import EM_ARM, ET_DYN, ET_EXEC, Elf
 from wainwright.formats.elfbytes import PT_DYNAMIC

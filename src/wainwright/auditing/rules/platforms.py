@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from wainwright.auditing.case import Case
-from wainwright.auditing.inspection import Member
+from wainwright.auditing.reading import Member
 from wainwright.auditing.rules.loader import is_module
 from wainwright.auditing.verdict import Finding
 from wainwright.formats.elf import Elf
