@@ -54,7 +54,7 @@ class Inspecting:
         self._algorithms: Mapping[str, str] = MappingProxyType({})
         count = workers or min(MOST_WORKERS, len(os.sched_getaffinity(0)))
         self._threads = [
-            Thread(target=self._work, args=(self._large,)) for _ in range(min(count - 1, len(self._large)))
+            Thread(target=self._work, args=(self._large,), name="read") for _ in range(min(count - 1, len(self._large)))
         ]
         for thread in self._threads:
             thread.start()
