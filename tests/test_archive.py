@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from wainwright.formats import archive as module
+from wainwright.formats import inflating
 from wainwright.formats.archive import Archive, ArchiveError, Limits, MemberError
 from zips import Part, archive, deflated, streamed
 
@@ -69,13 +69,13 @@ def test_whatever_zipfile_writes_reads_back_without_a_problem(tmp_path: Path, da
 
 def test_zlib_serves_where_isal_is_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "isal", None)
-    module._inflater.cache_clear()
+    inflating._inflater.cache_clear()
     try:
-        assert module._inflater() is zlib
+        assert inflating._inflater() is zlib
         with Archive.open(write(tmp_path, zipped(MEMBERS))) as opened:
             assert [opened.read(entry) for entry in opened.entries] == list(MEMBERS.values())
     finally:
-        module._inflater.cache_clear()
+        inflating._inflater.cache_clear()
 
 
 def test_zip64_forced(tmp_path: Path) -> None:

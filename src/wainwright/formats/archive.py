@@ -11,11 +11,11 @@ import io
 import os
 import stat
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol, final
 
+from wainwright.formats.inflating import INPUT, OUTPUT, at_once, checked, inflated
 from wainwright.formats.zipdirectory import (
     STORED,
     UNREADABLE,
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Archive", "ArchiveError", "Entry", "Kind", "Limits", "Member", "MemberError", "Problem"]
 
-# Of one step of the inflater. Smaller ones keep threads waiting for each other, as between two steps one alone runs.
-INPUT: Final = 1 << 18
-OUTPUT: Final = 1 << 20
 LARGE: Final = 8 << 20
 GIB: Final = 1 << 30
 
@@ -72,18 +69,6 @@ class Sink(Protocol):
     """What takes a member's blocks, one after the other."""
 
     def write(self, block: bytes, /) -> Any: ...
-
-
-@cache
-def _inflater() -> Any:
-    """Give a module with zlib's `decompressobj` and `crc32`; isal's is about twice as fast."""
-    try:
-        from isal import isal_zlib
-    except ImportError:
-        import zlib
-
-        return zlib
-    return isal_zlib
 
 
 def _never(_prefix: bytes) -> bool:
@@ -209,61 +194,14 @@ class Archive:
         """Give a member's bytes in blocks, size and CRC checked at the end; raises MemberError."""
         if entry.order in self._over:
             raise MemberError(entry.name, _too_large(entry, self._budget))
-        crc32 = _inflater().crc32
-        size = crc = 0
-        for block in self.raw(entry) if entry.method == STORED else self._inflate(entry):
-            size += len(block)
-            if size > entry.size:
-                raise MemberError(entry.name, f"it inflates to more than the {entry.size} bytes that it declares")
-            crc = crc32(block, crc)
-            yield block
-        if size != entry.size:
-            raise MemberError(entry.name, f"it inflates to {size} bytes and declares {entry.size}")
-        if crc != entry.crc:
-            raise MemberError(entry.name, f"its CRC is {crc:08x} and should be {entry.crc:08x}")
-
-    def _inflate(self, entry: Entry) -> Iterator[bytes]:
-        module = _inflater()
-        stream = module.decompressobj(-15)
-        left = entry.compressed
-        try:
-            for block in self.raw(entry):
-                left -= len(block)
-                rest = block
-                while rest and not stream.eof:
-                    out = stream.decompress(rest, OUTPUT)
-                    rest = stream.unconsumed_tail
-                    if out:
-                        yield out
-                if stream.eof:
-                    break
-            while not stream.eof:  # what did not fit into the last block of output
-                out = stream.decompress(b"", OUTPUT)
-                if not out:
-                    break
-                yield out
-        except module.error as error:
-            raise MemberError(entry.name, f"its deflate stream is damaged ({error})") from error
-        if not stream.eof:
-            raise MemberError(entry.name, "its deflate stream is cut short")
-        left += len(stream.unused_data)
-        if left:
-            raise MemberError(entry.name, f"its deflate stream ends {left} bytes before its compressed size")
+        raw = self.raw(entry)
+        return checked(entry, raw if entry.method == STORED else inflated(entry, raw))
 
     def _at_once(self, entry: Entry) -> bytes:
         """Give the bytes of a member that takes one step; raises MemberError."""
         if not (entry.fault or entry.order in self._over):
-            data = self.pread(entry.data, entry.compressed)
-            sound = len(data) == entry.compressed
-            if entry.method != STORED:
-                module = _inflater()
-                stream = module.decompressobj(-15)
-                try:
-                    data = stream.decompress(data, entry.size + 1)
-                except module.error:
-                    sound = False
-                sound = sound and stream.eof and not stream.unused_data
-            if sound and len(data) == entry.size and _inflater().crc32(data) == entry.crc:
+            data = at_once(entry, self.pread(entry.data, entry.compressed))
+            if data is not None:
                 return data
         return b"".join(self.inflate(entry))  # which says what is wrong
 
