@@ -21,7 +21,8 @@ import pytest
 from misbehaving import Fault
 from strict_github import COMMIT, OWNER, REPO, TOKEN, Clock, StrictGitHub, sealed
 from wainwright.errors import Exit, WainwrightError
-from wainwright.hosts.github import API, GitHub, Page, kept_name, of_environment, token_of
+from wainwright.hosts.github import API, GitHub, of_environment, token_of
+from wainwright.hosts.held import Page, kept_name
 from wainwright.hosts.patience import Gone, Patience, Unprocessable, Unsure
 
 NAME = f"{OWNER}/{REPO}"
@@ -344,7 +345,8 @@ def test_a_vast_file_goes_up_and_down_in_little_memory(tmp_path: Path) -> None:
         import resource
         from pathlib import Path
         from wainwright.hosts.destinations import Asset
-        from wainwright.hosts.github import GitHub, Page
+        from wainwright.hosts.held import Page
+        from wainwright.hosts.github import GitHub
 
         def peak():
             return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

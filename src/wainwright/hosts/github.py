@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import parse_qsl, urlsplit
@@ -13,6 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 from wainwright.errors import Exit, WainwrightError
 from wainwright.hosts.asking import ACCESS, Asker
 from wainwright.hosts.destinations import Asset
+from wainwright.hosts.held import Held, Page, text_of
 from wainwright.hosts.patience import Gone, Patience
 from wainwright.hosts.receiving import Sink
 from wainwright.hosts.sealedfile import as_sealed
@@ -29,66 +28,6 @@ TOKENS: Final = (*ENTERPRISE_TOKENS, "GH_TOKEN", "GITHUB_TOKEN")
 PER_PAGE: Final = 100
 NESTED: Final = 10  # tags of tags that are followed
 _LINK: Final = re.compile(r'<([^>]*)>[^,<]*?;\s*rel="?([^",;]*)"?')
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
-    """A release as GitHub holds it; `holds` are the names of its assets where the host tells them along."""
-
-    id: int
-    tag: str
-    name: str
-    body: str
-    draft: bool
-    prerelease: bool
-    immutable: bool
-    url: str
-    upload_url: str
-    holds: frozenset[str] = frozenset()
-
-    @classmethod
-    def of(cls, data: Mapping[str, Any]) -> Page:
-        assets = data.get("assets")
-        return cls(
-            id=int(data["id"]),
-            tag=_text(data["tag_name"]),
-            name=_text(data.get("name")),
-            body=_text(data.get("body")),
-            draft=bool(data["draft"]),
-            prerelease=bool(data.get("prerelease")),
-            immutable=bool(data.get("immutable")),
-            url=_text(data.get("html_url")),
-            upload_url=_text(data["upload_url"]).partition("{")[0],
-            holds=frozenset(str(each.get("name")) for each in assets if isinstance(each, Mapping))
-            if isinstance(assets, list)
-            else frozenset(),
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """An asset as GitHub holds it. `sha256` is None on hosts that do not tell it."""
-
-    id: int
-    name: str
-    size: int
-    sha256: str | None
-    uploaded: bool
-    url: str
-    content_type: str
-
-    @classmethod
-    def of(cls, data: Mapping[str, Any]) -> Held:
-        kind, _, digest = _text(data.get("digest")).partition(":")
-        return cls(
-            id=int(data["id"]),
-            name=_text(data["name"]),
-            size=int(data["size"]),
-            sha256=digest.lower() if kind == "sha256" and digest else None,
-            uploaded=data["state"] == "uploaded",
-            url=_text(data["url"]),
-            content_type=_text(data.get("content_type")),
-        )
 
 
 class GitHub:
@@ -175,13 +114,13 @@ class GitHub:
         if previous:
             fields["previous_tag_name"] = previous
         call = self._repos.generate_release_notes
-        return self._ask("have notes written", call, lambda data: _text(data["body"]), **fields)
+        return self._ask("have notes written", call, lambda data: text_of(data["body"]), **fields)
 
     def commit_of(self, tag: str) -> str | None:
         """Give the commit to which a tag of the remote repository points, through annotated tags; None without it."""
 
         def read(data: Mapping[str, Any]) -> tuple[str, str]:
-            return _text(data["object"]["type"]), _text(data["object"]["sha"])
+            return text_of(data["object"]["type"]), text_of(data["object"]["sha"])
 
         try:
             kind, sha = self._ask("read the tag", self._git.get_ref, read, ref=f"tags/{tag}")
@@ -287,23 +226,8 @@ def token_of(api_url: str, environ: Mapping[str, str]) -> str:
     return next((environ[name].strip() for name in names if environ.get(name, "").strip()), "")
 
 
-def kept_name(name: str) -> str:
-    """Give the name that GitHub makes of an asset's: `+`, `@`, `-` and `_` stay, a run of anything else is a dot."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-    plain = f"default{plain}" if plain.startswith(".") else plain
-    kept = re.sub(r"\.{2,}", ".", re.sub(r"[^A-Za-z0-9_+@-]+", ".", plain)).strip(".")
-    return f"default.{kept}" if kept != name and "." not in kept else kept
-
-
 def _nothing(_: Any) -> None:
     return
-
-
-def _text(value: Any) -> str:
-    """Give a field that holds text or nothing; raises TypeError for what is in no known shape."""
-    if value is not None and not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
-    return value or ""
 
 
 def _check(repository: str, token: str, api_url: str) -> None:

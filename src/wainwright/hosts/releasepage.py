@@ -13,7 +13,8 @@ from dataclasses import replace
 
 from wainwright.errors import Exit, WainwrightError
 from wainwright.hosts.destinations import Asset, Fate, Remote, conflict
-from wainwright.hosts.github import GitHub, Held, Page
+from wainwright.hosts.github import GitHub
+from wainwright.hosts.held import Held, Page
 from wainwright.hosts.mark import Mark, unmarked
 from wainwright.hosts.patience import Gone, Unprocessable, Unsure
 from wainwright.hosts.releaseview import View

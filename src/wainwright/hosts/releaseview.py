@@ -7,7 +7,8 @@ from contextlib import suppress
 
 from wainwright.errors import Exit, WainwrightError
 from wainwright.hosts.destinations import Asset, Fate, Remote, conflict, fate
-from wainwright.hosts.github import GitHub, Held, Page, kept_name
+from wainwright.hosts.github import GitHub
+from wainwright.hosts.held import Held, Page, kept_name
 from wainwright.hosts.mark import Mark
 from wainwright.hosts.patience import Gone
 from wainwright.hosts.wanted import Wanted

@@ -12,7 +12,7 @@ from typing import Final
 from packaging.version import InvalidVersion, Version
 
 from wainwright.hosts.destinations import Asset
-from wainwright.hosts.github import Page, kept_name
+from wainwright.hosts.held import Page, kept_name
 
 MAX_SIZE: Final = 2 << 30  # bytes: GitHub's documentation, "each file must be under 2 GiB"
 MAX_ASSETS: Final = 1000  # the same: "up to 1000 release assets"

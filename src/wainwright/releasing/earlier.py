@@ -16,7 +16,8 @@ from wainwright.declaration.release import LATEST, NIGHTLY, Project
 from wainwright.errors import Exit, WainwrightError
 from wainwright.formats.archive import ArchiveError
 from wainwright.formats.wheelname import WheelName, parse_wheel_name
-from wainwright.hosts.github import GitHub, Held, Page, kept_name
+from wainwright.hosts.github import GitHub
+from wainwright.hosts.held import Held, Page, kept_name
 from wainwright.hosts.indexpages import Pages
 from wainwright.hosts.patience import Gone, Unprocessable
 from wainwright.releasing.manifest import MANIFEST, SUMS, Manifest
