@@ -102,6 +102,7 @@ def _build(pipeline: Pipeline, job: Job, standing: Standing, log: Path) -> Outco
         "python": str(job.python),
         "toolchain": f"zig {ZIG_VERSION}" if standing.toolchain else None,
         "image": standing.digest or None,
+        "layers": list(standing.found.layers) if standing.found else [],
         "stands-in": standing.stands_in,
         "libraries": [library.path for library in libraries],
     }

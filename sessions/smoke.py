@@ -124,15 +124,26 @@ def _smoke(pipeline: Pipeline, job: Job, wheel: Path, standing: Standing, log: P
 
 
 def _hold_apart(pipeline: Pipeline, job: Job, standing: Standing, where: str) -> None:
-    """Hold that the image did not build the wheel, whatever the two are called: there it finds all that it lacks."""
+    """Hold that the image did not build the wheel, whatever the two are called, and does not stand on the one that did.
+
+    There it finds all that it lacks elsewhere.
+    """
     built, found = pipeline.receipts.read(job.id, "build"), standing.found
-    if built is not None and found is not None and built.facts.get("image") in {found.id, *found.digests}:
-        raise WainwrightError(
-            f"{found.ref} is the very image that built the wheel, {found.digest}",
-            code=Exit.SMOKE,
-            where=where,
-            hint=f"it proves nothing there: name another image in `smoke` than {standing.image.name}",
-        )
+    if built is None or found is None:
+        return
+    below = tuple(built.facts.get("layers") or ())
+    if built.facts.get("image") in {found.id, *found.digests}:
+        what = f"{found.ref} is the very image that built the wheel, {found.digest}"
+    elif below and found.layers[: len(below)] == below:
+        what = f"{found.ref} was made from the image that built the wheel, {built.facts.get('image')}"
+    else:
+        return
+    raise WainwrightError(
+        what,
+        code=Exit.SMOKE,
+        where=where,
+        hint=f"it proves nothing there: name another image in `smoke` than {standing.image.name}",
+    )
 
 
 def _hold_indexes(place: Place, where: str) -> None:

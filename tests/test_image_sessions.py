@@ -88,6 +88,17 @@ def test_the_image_that_built_a_wheel_proves_nothing_under_another_name(tmp_path
     assert f"{alias} is the very image that built the wheel, sha256:" in done.stderr
 
 
+def test_an_image_that_stands_on_the_one_that_built_a_wheel_proves_nothing(tmp_path: Path) -> None:
+    build = engine.debian("bullseye", "build").ref or ""
+    tables = f'[images.build]\nref = "{build}"\n[images.above]\ndockerfile = "above.Dockerfile"\n'
+    demo = project(tmp_path / "demo", tables, build="build", smoke="above", python="3.9")
+    demo.write("above.Dockerfile", f"FROM {build}\nRUN touch /above\n")
+    demo.edit("2.17", "2.31")
+    done = demo.run("smoke")
+    assert done.returncode == 7, done.stderr
+    assert "wainwright/above:latest was made from the image that built the wheel, sha256:" in done.stderr
+
+
 def test_several_architectures_are_pushed_as_one_list(address: str, tmp_path: Path) -> None:
     base = Image(name="base", ref=f"{address}/base:v1")
     for arch in ("x86_64", "aarch64"):

@@ -18,7 +18,10 @@ from wainwright.running.refusals import refusal, saying
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """An image that the engine holds: `id` its own name for it, `digests` those of registries, `size` in bytes."""
+    """An image that the engine holds: `id` its own name for it, `digests` those of registries, `size` in bytes.
+
+    `layers` are the digests of its file system's layers, the lowest first.
+    """
 
     ref: str
     id: str
@@ -27,6 +30,7 @@ class Found:
     digests: tuple[str, ...] = ()
     recipe: str | None = None
     size: int = 0
+    layers: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -59,6 +63,7 @@ def look(engine: Engine, ref: str) -> Found | None:
         digests=tuple(_digests(ref, facts.get("RepoDigests") or [])),
         recipe=(config.get("Labels") or {}).get(RECIPE),
         size=int(facts.get("Size") or 0),
+        layers=tuple((facts.get("RootFS") or {}).get("Layers") or ()),
     )
 
 
