@@ -84,6 +84,8 @@ def _audit(pipeline: Pipeline, job: Job, wheel: Path, names: Names, log: Path) -
         final = result.replace(folder / result.name)
     facts = {"verdict": verdict.to_json(), "grafted": list(grafted)}
     told = [note.message for note in verdict.notes if note.rule == "linker-script"]
+    if verdict.waived:
+        told.append(f"falls short where that is allowed: {', '.join(verdict.waived)}")
     return Outcome(wheel=final, facts=facts, note="; ".join((f"{final.name}, measured {verdict.measured.tag}", *told)))
 
 

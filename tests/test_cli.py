@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -157,3 +158,64 @@ def test_output_that_cannot_be_written_is_one_error(tmp_path: Path, options: lis
     assert done.returncode == Exit.ENGINE
     assert done.stderr.splitlines()[0] == "error: No space left on device"
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [["audit"], ["audit", "--json"], ["retag"]])
+def test_a_closed_output_is_no_mistake(tmp_path: Path, words: list[str]) -> None:
+    argv = [sys.executable, "-m", "wainwright", *words, wheel(tmp_path)]
+    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *argv], stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_end_it_as_ctrl_c_does(tmp_path: Path, number: signal.Signals) -> None:
+    path = wheel(tmp_path, zeros=bytes(1 << 28))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "wainwright", "audit", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    tasks = Path(f"/proc/{process.pid}/task")
+    while len(list(tasks.iterdir())) < 2:  # until it reads
+        assert process.poll() is None
+    process.send_signal(number)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (Exit.INTERRUPTED, "")
+    assert err.startswith("interrupted")
+
+
+def test_a_wheel_that_is_not_named_where_there_is_no_release(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "wainwright", "audit"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == Exit.USAGE
+    assert done.stderr.splitlines() == [
+        "error: the following arguments are required: WHEEL",
+        "hint: wainwright audit --help",
+    ]
+
+
+def test_what_is_allowed_is_not_called_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = wheel(tmp_path, NEW)
+    assert main(["audit", "--allow", "symbol-version", path]) == Exit.RIGHT
+    told = capsys.readouterr().out.splitlines()[-1]
+    assert told == (
+        "  falls short where that is allowed (symbol-version); "
+        "the lowest tag that fits its symbols is manylinux_2_34_x86_64"
+    )
+
+
+@pytest.mark.parametrize("platform", ["win_amd64", "macosx_11_0_arm64"])
+def test_a_wheel_of_another_system_was_not_judged(
+    tmp_path: Path, platform: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = wheel(tmp_path, b"MZ", f"demo-1.0-cp310-cp310-{platform}.whl")
+    assert main(["audit", path]) == Exit.RIGHT
+    told = capsys.readouterr().out
+    assert f"no policy is known for {platform}" in told
+    assert told.splitlines()[-1] == "  was not judged: no policy is known for its tags"
+    assert main(["audit", "--deny", "unjudged-tag", path]) == Exit.FELL_SHORT
+
+
+def test_where_nothing_can_be_read_nothing_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", "--json", wheel(tmp_path, GOOD[:80])]) == Exit.FELL_SHORT
+    (found,) = json.loads(capsys.readouterr().out)["wheels"]
+    assert found["measured"] == {"tag": None, "glibc": None, "versions": {}}

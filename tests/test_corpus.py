@@ -76,8 +76,9 @@ def test_every_wheel_is_judged_as_the_table_says(verdicts: dict[str, Verdict]) -
         expected = ROWS[name].get("violations", {})
         if {key: sorted(details) for key, details in found.items()} != expected:
             wrong.append(f"{name}: {dict(found)}, not {expected}")
-        if verdict.measured.tag != ROWS[name]["measured"]:
-            wrong.append(f"{name}: measured {verdict.measured.tag}, not {ROWS[name]['measured']}")
+        measured = ROWS[name].get("measured")  # absent where nothing of the wheel's architecture is inside
+        if verdict.measured.tag != measured:
+            wrong.append(f"{name}: measured {verdict.measured.tag}, not {measured}")
     assert not wrong, "\n".join(wrong)
 
 

@@ -109,3 +109,36 @@ def test_a_file_that_shrinks_while_it_is_read(archive: Path) -> None:
         with Inspecting(opened, workers=2) as inspecting, pytest.raises(Exception, match="shorter"):
             inspecting.finish(interest=nothing, algorithms={})
     assert ours() == set()
+
+
+@pytest.mark.parametrize("started", [0, 1])
+def test_a_machine_that_has_no_more_threads(archive: Path, monkeypatch: pytest.MonkeyPatch, started: int) -> None:
+    left = iter([True] * started)
+    start = threading.Thread.start
+
+    def scarce(thread: threading.Thread) -> None:
+        if not next(left, False):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    whole = inspected(archive)
+    monkeypatch.setattr(threading.Thread, "start", scarce)
+    assert inspected(archive) == whole
+
+
+def test_an_interrupt_while_the_threads_start_leaves_none(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        start(thread)
+        raise KeyboardInterrupt
+
+    with Archive.open(archive) as opened:
+        inspecting = Inspecting(opened, workers=4)
+        monkeypatch.setattr(threading.Thread, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            inspecting.__enter__()
+        gone = next((thread for thread in threading.enumerate() if thread.name == "read"), None)
+        if gone is not None:  # the one that was interrupted before it was known
+            gone.join(10)
+    assert ours() == set()

@@ -68,3 +68,19 @@ def test_a_wheel_without_native_code(tmp_path: Path) -> None:
 def test_bad_arguments_are_one_error(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == Exit.USAGE
     assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_a_python_tag_that_the_file_got_by_hand_is_not_made_true(
+    wheel: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    renamed = wheel.rename(wheel.with_name(wheel.name.replace("cp311-cp311", "cp39-abi3")))
+    assert main(["retag", str(renamed)]) == Exit.FELL_SHORT
+    assert "its file name says cp39-abi3, and its WHEEL cp311-cp311" in capsys.readouterr().err
+    assert [path.name for path in wheel.parent.glob("*.whl")] == [renamed.name]
+
+
+def test_code_that_cannot_be_read_has_no_platform(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cut = make(Recipe(needed=("libc.so.6",), needs=NEEDS))[:80]
+    wheel = native.wheel(tmp_path / "demo-1.0-cp311-cp311-linux_x86_64.whl", {"demo/mod.so": cut})
+    assert main(["retag", str(wheel)]) == Exit.FELL_SHORT
+    assert "no native code for Linux inside that can be read" in capsys.readouterr().err

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from wainwright.errors import WainwrightError
+from wainwright.errors import Exit, WainwrightError
 from wainwright.formats import rewriting
 from wainwright.formats.archive import Archive, MemberError
 from wainwright.formats.copier import AHEAD
@@ -184,8 +184,9 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypa
         raise OSError(28, os.strerror(28))
 
     monkeypatch.setattr(os, "pwrite", full)
-    with pytest.raises(WainwrightError, match="No space left on device"):
+    with pytest.raises(WainwrightError, match="No space left on device") as caught:
         write_archive(target, [Written(name="a", data=b"x")])
+    assert caught.value.code == Exit.ENGINE
     monkeypatch.undo()
     assert target.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [target]

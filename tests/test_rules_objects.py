@@ -77,6 +77,14 @@ def test_packed_relocations_with_their_marker_are_told_once(tmp_path: Path) -> N
     assert rules(judged(tmp_path, {"demo/mod.so": member}).violations) == ["packed-relocations"]
 
 
+def test_packed_relocations_fit_no_musl_before_1_2(tmp_path: Path) -> None:
+    member = extension(tags=RELR, needed=("libc.musl-x86_64.so.1",))
+    verdict = judged(tmp_path, {"demo/mod.so": member}, "demo-1.0-cp310-cp310-musllinux_1_1_x86_64.whl")
+    found = only(verdict.violations, "packed-relocations")
+    assert "needs musl 1.2.4; the wheel claims musllinux_1_1_x86_64" in found.message
+    assert verdict.measured.tag == "musllinux_1_2_x86_64"
+
+
 def test_packed_relocations_are_told_of_musl(tmp_path: Path) -> None:
     name = "demo-1.0-cp310-cp310-musllinux_1_2_x86_64.whl"
     verdict = judged(tmp_path, {"demo/mod.so": extension(tags=RELR, needed=("libc.musl-x86_64.so.1",))}, name)

@@ -6,6 +6,7 @@ The one module of the library that knows the sessions: it is an edge, as a noxfi
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,10 +29,16 @@ options after --: a tag such as v0.9.2, --only 'llvm-*', --jobs N, --dry-run, --
 
 def command() -> NoReturn:
     """Run as a process of its own, whose memory is left to the system: to tidy it up takes as long as small wheels."""
-    code = main()
-    if _is_at_hand(sys.argv[1:]):
-        os._exit(code)
-    sys.exit(code)
+    if not _is_at_hand(sys.argv[1:]):
+        sys.exit(main())
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup sets it
+            signal.signal(number, _interrupt)
+    os._exit(main())
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,7 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             from wainwright.cli import main as at_hand
 
             code = at_hand(words)
-            sys.stdout.flush()
+            if sys.stdout is not None:  # it may be closed
+                sys.stdout.flush()
             return code
         return _sessions(words)
     except WainwrightError as error:
@@ -70,6 +78,8 @@ def _is_at_hand(words: Sequence[str]) -> bool:
     """Tell `wainwright audit demo.whl`, the wheel at hand, from `wainwright audit -- v0.9.2`, the session."""
     if not words or words[0] not in AT_HAND:
         return False
+    if len(words) == 1 and not Path("release.toml").exists():
+        return True  # it says that a wheel is missing
     return words[0] == "retag" or not (all(word.split("=")[0] in SESSION_WORDS for word in words[1:2]) or "--" in words)
 
 

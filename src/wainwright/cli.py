@@ -27,11 +27,11 @@ class _Formatter(argparse.HelpFormatter):
 
 def _columns() -> int:
     told = os.environ.get("COLUMNS", "")
-    if told.isdecimal() and int(told):
+    if told.isdecimal() and len(told) < 6 and int(told):
         return int(told)
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns or 80
-    except (OSError, ValueError):  # no terminal, no file
+    except (AttributeError, OSError, ValueError):  # closed, no terminal, no file
         return 80
 
 
@@ -79,8 +79,22 @@ def _add_audit(commands: argparse._SubParsersAction[_Parser]) -> None:
         "--exclude", action="append", default=[], metavar="PATTERN",
         help="a library left to the user's machine, by soname; may be repeated; one that matches nothing is an error",
     )  # fmt: skip
-    audit.add_argument("--allow", action="append", default=[], type=_rule, metavar="RULE", help="only warn of this")
-    audit.add_argument("--deny", action="append", default=[], type=_rule, metavar="RULE", help="a violation here")
+    audit.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        type=_rule,
+        metavar="RULE",
+        help="only warn of this; may be repeated, and `--allow ?` names all rules",
+    )
+    audit.add_argument(
+        "--deny",
+        action="append",
+        default=[],
+        type=_rule,
+        metavar="RULE",
+        help="a violation here, also what is only told otherwise; may be repeated",
+    )
     audit.add_argument("--json", action="store_true", help="print the verdicts as JSON, and nothing else")
 
 

@@ -69,6 +69,11 @@ class WainwrightError(Exception):
         return "\n".join(lines)
 
 
+def is_full(error: OSError) -> bool:
+    """Whether a disk is full, or somebody's share of it."""
+    return error.errno in {errno.ENOSPC, errno.EDQUOT}
+
+
 def of_system(error: OSError) -> WainwrightError:
     """Say in one sentence what the operating system refuses."""
     return WainwrightError(

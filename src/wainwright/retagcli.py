@@ -47,6 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     from wainwright.auditing.retag import retag
 
     for wheel in arguments.wheels:
+        _hold_pythons(wheel)
         platforms = _platforms(wheel, arguments)
         print(
             retag(
@@ -54,6 +55,25 @@ def run(arguments: argparse.Namespace) -> int:
             )
         )
     return Exit.RIGHT
+
+
+def _hold_pythons(wheel: Path) -> None:
+    """Hold that the file has the Python and ABI tags with which it was built: no retag can tell which are true."""
+    from wainwright.formats.archive import Archive
+    from wainwright.formats.wheelfile import read_dist_info
+    from wainwright.formats.wheelname import parse_wheel_name
+
+    name = parse_wheel_name(wheel.name)
+    with Archive.open(wheel) as archive:
+        fields = read_dist_info(archive, name, files=("WHEEL",)).wheel
+    named, said = ({tag.rpartition("-")[0] for tag in tags} for tags in (name.tags, fields.expanded if fields else ()))
+    if said and named != said:
+        raise WainwrightError(
+            f"its file name says {', '.join(sorted(named))}, and its WHEEL {', '.join(sorted(said))}",
+            code=Exit.FELL_SHORT,
+            where=wheel.name,
+            hint="give the file the name with which it was built: a platform can be measured, a Python cannot",
+        )
 
 
 def _platforms(wheel: Path, arguments: argparse.Namespace) -> tuple[str, ...]:
@@ -66,7 +86,9 @@ def _platforms(wheel: Path, arguments: argparse.Namespace) -> tuple[str, ...]:
     measured = seen.measured
     if seen.arch is None or measured.tag is None:
         raise WainwrightError(
-            "there is no native code inside, so no platform to tag", code=Exit.FELL_SHORT, where=wheel.name
+            "there is no native code for Linux inside that can be read, so no platform to tag",
+            code=Exit.FELL_SHORT,
+            where=wheel.name,
         )
     if measured.glibc is None:
         if measured.tag.startswith("musllinux") and arguments.glibc is None:
@@ -79,7 +101,7 @@ def _platforms(wheel: Path, arguments: argparse.Namespace) -> tuple[str, ...]:
         )
     kept = audit(wheel, claim=floor, terms=terms)
     if any(found.rule not in MENDED for found in kept.violations):
-        raise _refused(wheel, f"it would not keep the tag of glibc {floor}", kept)
+        raise _refused(wheel, f"it falls short under the tag of glibc {floor} as well: mend first what is listed", kept)
     return floor.platforms(seen.arch)
 
 

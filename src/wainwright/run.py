@@ -19,7 +19,7 @@ from types import FrameType
 from typing import IO, Final, NoReturn
 
 from wainwright.completed import CAPTURE_LIMIT, LINE_LIMIT, ROOM, TAIL_LINES, Completed, shown
-from wainwright.errors import Exit, WainwrightError
+from wainwright.errors import Exit, WainwrightError, is_full
 
 LOOK_AGAIN: Final = 0.1  # seconds between looks at a process that says nothing
 GRACE: Final = 3.0  # seconds between SIGTERM and SIGKILL
@@ -251,8 +251,7 @@ def _write(sink: IO[bytes] | None, chunk: bytes, log: Path | None) -> None:
 
 
 def _log_error(error: OSError, log: Path | None) -> WainwrightError:
-    full = error.errno in {errno.ENOSPC, errno.EDQUOT}
-    hint = ROOM if full else ""
+    hint = ROOM if is_full(error) else ""
     return WainwrightError(f"the log cannot be written: {error.strerror}", code=Exit.ENGINE, where=str(log), hint=hint)
 
 

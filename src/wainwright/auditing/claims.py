@@ -25,6 +25,7 @@ X86: Final = frozenset({"x86_64", "i686"})
 OLDEST: Final = {True: Glibc(2, 5), False: Glibc(2, 17)}
 LINUX: Final = re.compile(r"(?:many|musl)?linux(?:[0-9_].*)?")
 RELR_GLIBC: Final = Glibc(2, 36)
+RELR_MUSL: Final = Glibc(1, 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +45,11 @@ class Claim:
 
     @property
     def relocates_packed(self) -> bool:
-        """Whether glibc's loader understands DT_RELR; musl's does since 1.2.4, which a musllinux tag cannot say."""
-        return self.libc == "musl" or self.policy.version >= RELR_GLIBC
+        """Whether some system of the claim has a loader that understands DT_RELR.
+
+        Of glibc each has; musl's does since 1.2.4, and a musllinux tag says no more than 1.2.
+        """
+        return self.policy.version >= (RELR_MUSL if self.libc == "musl" else RELR_GLIBC)
 
 
 @lru_cache(maxsize=4096)
@@ -83,6 +87,8 @@ def read_platforms(platforms: Iterable[str], policies: Policies) -> Platforms:
         why = _why_dead(tag, match)
         if why:
             dead[tag] = why
+        if match is None and not why and tag != "any":
+            unjudged.append(tag)
         if match is None or why:
             continue
         arch = SAME.get(match["arch"], match["arch"])

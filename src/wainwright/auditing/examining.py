@@ -129,7 +129,12 @@ def _case(
     allowed = allowed_names(claims, floors.policies, arch, musl=musl)
     sorter = Sorter(terms, outside, allowed, requires, folders)
     fates = sorter.sort([(member.name, elf) for member, elf in objects], resolution)
-    measured = _measure(needs, floors, claims, highest_versions(needs, allowed), musl=musl)
+    elves = [m.elf for m in inspection.members if m.elf is not None and m.elf.arch == floors.named]
+    packed = any(elf.packed_relocations for elf in elves)
+    versions = highest_versions(needs, allowed)
+    measured = Measured(tag=None, glibc=None, versions=versions)
+    if elves:  # of another architecture, or of what cannot be read, nothing is measured
+        measured = _measure(needs, floors, claims, versions, musl=musl, packed=packed)
     return Case(
         name=name, info=info, wheel=inspection, platforms=platforms, claims=claims, arch=arch, musl=musl, terms=terms,
         outside=outside, files=files, resolution=resolution, needs=needs, fates=fates, measured=measured,
@@ -170,13 +175,15 @@ def _measure(
     versions: tuple[tuple[str, str], ...],
     *,
     musl: bool,
+    packed: bool,
 ) -> Measured:
     arch = floors.named
     if arch is None:
         return Measured(tag=None, glibc=None, versions=versions)
     if musl:
-        lowest = next((claim.tag for claim in claims if claim.libc == "musl"), f"musllinux_1_2_{arch}")
-        return Measured(tag=lowest, glibc=None, versions=versions)
+        # Symbols of musl have no versions: the claim stands, unless a loader of its age cannot load what is inside.
+        fits = (claim.tag for claim in claims if claim.libc == "musl" and (claim.relocates_packed or not packed))
+        return Measured(tag=next(fits, f"musllinux_1_2_{arch}"), glibc=None, versions=versions)
     counted = [need.glibc for need in needs if need.counts]
     if any(glibc is None for glibc in counted):
         return Measured(tag=f"linux_{arch}", glibc=None, versions=versions)

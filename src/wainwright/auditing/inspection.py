@@ -53,18 +53,28 @@ class Inspecting:
         self._interest: Interest | None = None
         self._algorithms: Mapping[str, str] = MappingProxyType({})
         count = workers or min(MOST_WORKERS, len(os.sched_getaffinity(0)))
-        self._threads = [
-            Thread(target=self._work, args=(self._large,), name="read") for _ in range(min(count - 1, len(self._large)))
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._others: Final = min(count - 1, len(self._large))
+        self._threads: list[Thread] = []
 
     def __enter__(self) -> Inspecting:
+        try:
+            for _ in range(self._others):
+                thread = Thread(target=self._work, args=(self._large,), name="read", daemon=True)
+                thread.start()
+                self._threads.append(thread)
+        except RuntimeError:  # there can be no more of them: `finish` reads what is left
+            pass
+        except BaseException as error:
+            self._end(error)
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._end(error)
+
+    def _end(self, error: BaseException | None) -> None:
         if error is not None:
             self._raised.append(error)
         self._asked.set()

@@ -13,9 +13,13 @@ from wainwright.values import Glibc
 def judge(case: Case) -> Verdict:
     """Ask every rule about one wheel."""
     found: dict[Severity, list[Finding]] = {severity: [] for severity in Severity}
+    waived: dict[str, None] = {}
     for rule in RULES:
         severity = _weight(rule.name, rule.severity, case.terms)
-        found[severity].extend(sorted(rule.check(case), key=lambda finding: finding.order))
+        broken = sorted(rule.check(case), key=lambda finding: finding.order)
+        found[severity].extend(broken)
+        if broken and (rule.severity, severity) == (Severity.VIOLATION, Severity.WARNING):
+            waived[rule.name] = None
     return Verdict(
         wheel=case.wheel.path.name,
         sha256=case.wheel.sha256,
@@ -28,6 +32,7 @@ def judge(case: Case) -> Verdict:
         notes=tuple(found[Severity.NOTE]),
         needs=_told(case),
         matched=tuple(case.fates.matched.items()),
+        waived=tuple(waived),
     )
 
 

@@ -125,7 +125,7 @@ class Interest:
                 self._seen, self._first = floor, []
             if floor < self._seen or (len(self._first) == NAMED and order > self._first[-1]):
                 return False
-            self._first = sorted([*self._first, order])[:NAMED]
+            self._first = sorted({*self._first, order})[:NAMED]
             return True
 
     def _is_short(self, version: str) -> bool:

@@ -44,25 +44,25 @@ def render(verdict: Verdict) -> str:
 def _measured(verdict: Verdict) -> Iterator[str]:
     yield f"  claims    {', '.join(verdict.claimed) or 'nothing'}"
     versions = ", ".join(f"{name} {version}" for name, version in verdict.measured.versions)
-    if verdict.arch is None:
-        yield "  measured  no native code"
+    if verdict.measured.tag is None:
+        yield f"  measured  no native code for {verdict.arch or 'Linux'}"
         return
     yield f"  measured  {verdict.measured.tag}" + (f" ({versions})" if versions else "")
     for need in _members(verdict.floor):
         yield f"    set by  {need}"
 
 
-def _members(needs: Iterable[Need], *, spans: bool = False) -> Iterator[str]:
+def _members(needs: Iterable[Need]) -> Iterator[str]:
     """Group needs by library and namespace: a line for each with the members that need it.
 
-    Of several versions the highest is named, with `spans` the lowest as well.
+    Of several versions the highest and the lowest are named.
     """
     grouped: dict[tuple[str, str], list[Need]] = {}
     for need in needs:
         grouped.setdefault((need.library, need.version.partition("_")[0]), []).append(need)
     for (library, _), group in grouped.items():
         versions = sorted({need.version for need in group}, key=_numbers)
-        version = f"{versions[-1]} to {versions[0]}" if spans and len(versions) > 1 else versions[-1]
+        version = f"{versions[-1]} to {versions[0]}" if len(versions) > 1 else versions[0]
         symbols = sorted({symbol for need in group for symbol in need.symbols})
         members = _some(sorted({need.member for need in group}), MOST_MEMBERS)
         yield f"{version} of {library}{_of(symbols)}: {members}"
@@ -126,7 +126,7 @@ def _ladder(verdict: Verdict) -> Iterator[str]:
     for floors, needs in _rungs(verdict.needs):
         first, *more = (floor.slug for floor in floors)
         yield f"below manylinux_{first}_{verdict.arch}" + (f", and below {', '.join(more)}" if more else "")
-        for line in _members(needs, spans=len(floors) > 1):
+        for line in _members(needs):
             yield f"  {line}"
 
 
@@ -172,9 +172,14 @@ def _conclusion(verdict: Verdict) -> str:
         falls = f"falls short: {counted(count, 'violation')}"
         if any(need.glibc is None for need in verdict.needs):
             return f"{falls}; no manylinux tag fits its symbols"
-        return f"{falls}; the lowest tag that fits its symbols is {verdict.measured.tag}" if verdict.arch else falls
+        tag = verdict.measured.tag
+        return f"{falls}; the lowest tag that fits its symbols is {tag}" if tag else falls
     if not verdict.claimed:
+        told = {found.rule for found in (*verdict.warnings, *verdict.notes)}
+        if "unjudged-tag" in told:
+            return "was not judged: no policy is known for its tags"
         return "claims nothing that could be broken" if verdict.arch else "right"
+    keeps = f"falls short where that is allowed ({', '.join(verdict.waived)})" if verdict.waived else "keeps its claim"
     if verdict.measured.glibc is not None and verdict.measured.tag not in verdict.claimed:
-        return f"keeps its claim; the lowest tag that fits is {verdict.measured.tag}"
-    return "keeps its claim"
+        return f"{keeps}; the lowest tag that fits its symbols is {verdict.measured.tag}"
+    return keeps

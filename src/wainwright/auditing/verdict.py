@@ -135,6 +135,7 @@ class Verdict:
     notes: tuple[Finding, ...] = ()
     needs: tuple[Need, ...] = ()
     matched: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    waived: tuple[str, ...] = ()  # rules that it breaks, as the terms allow
 
     @property
     def ok(self) -> bool:

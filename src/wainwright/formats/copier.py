@@ -56,9 +56,12 @@ class Copier:
         """Begin to copy a run to which nothing will be added, if it is long."""
         if len(run) < AHEAD or run.ahead:
             return
-        run.ahead = True
         if self._thread.ident is None:
-            self._thread.start()
+            try:
+                self._thread.start()
+            except RuntimeError:  # there can be no more threads
+                return
+        run.ahead = True
         self._runs.put(run)
 
     def finish(self) -> None:

@@ -34,7 +34,11 @@ def hashing(algorithm: str, *, beside: bool) -> Iterator[Hash]:
     if not beside:
         yield digest
         return
-    behind = _Behind(digest)
+    try:
+        behind = _Behind(digest)
+    except RuntimeError:  # there can be no more threads
+        yield digest
+        return
     try:
         yield behind
     finally:
@@ -70,7 +74,10 @@ class WholeHash:
         self._digest = hashlib.sha256()
         self._error: OSError | None = None
         self._thread = Thread(target=self._run, name="sha256")
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:  # there can be no more threads
+            self._run()
 
     def _run(self) -> None:
         at = 0
@@ -85,14 +92,18 @@ class WholeHash:
     def stop(self) -> None:
         """End the thread, and close its descriptor."""
         self._wanted = False
-        self._thread.join()
+        self._join()
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
 
     def result(self) -> str:
         """Wait for the hash, in hexadecimal digits; raises OSError where the file could not be read."""
-        self._thread.join()
+        self._join()
         if self._error:
             raise self._error
         return self._digest.hexdigest()
+
+    def _join(self) -> None:
+        if self._thread.ident is not None:
+            self._thread.join()

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from wainwright.errors import WainwrightError
+from wainwright.errors import Exit, WainwrightError, is_full
 from wainwright.formats.archive import Archive
 from wainwright.formats.copier import Copier, Run, copy, write
 from wainwright.formats.zipdirectory import DEFLATED, STORED, Entry, Kind, MemberError
@@ -167,6 +167,11 @@ def source_date() -> tuple[int, int] | None:
     return hour << 11 | minute << 5 | second // 2, (year - 1980) << 9 | month << 5 | day
 
 
+def _unwritten(error: OSError, target: Path) -> WainwrightError:
+    code = Exit.ENGINE if is_full(error) else Exit.USAGE
+    return WainwrightError(f"cannot be written: {error.strerror}", code=code, where=str(target))
+
+
 @contextmanager
 def _beside(target: Path) -> Iterator[int]:
     """Open a file beside the target; moved onto it at the end, removed on any error."""
@@ -174,7 +179,7 @@ def _beside(target: Path) -> Iterator[int]:
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     except OSError as error:
-        raise WainwrightError(f"cannot be written: {error.strerror}", where=str(target)) from error
+        raise _unwritten(error, target) from error
     try:
         try:
             yield descriptor
@@ -182,7 +187,7 @@ def _beside(target: Path) -> Iterator[int]:
             os.close(descriptor)
         path.replace(target)
     except OSError as error:
-        raise WainwrightError(f"cannot be written: {error.strerror}", where=str(target)) from error
+        raise _unwritten(error, target) from error
     finally:
         with suppress(OSError):
             path.unlink(missing_ok=True)

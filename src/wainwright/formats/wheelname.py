@@ -90,9 +90,9 @@ def same_version(one: str, other: str) -> bool:
     """Whether two versions mean the same (PEP 440), as 1.0 and 1.0.0 do; what is none equals itself."""
     if one == other:
         return True
-    from packaging.version import InvalidVersion, Version
+    from packaging.version import Version
 
     try:
         return Version(one) == Version(other)
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, and numbers of more digits than Python reads
         return False

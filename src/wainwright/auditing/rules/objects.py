@@ -82,11 +82,12 @@ def _stays(entry: str) -> bool:
 def packed_relocations(case: Case) -> Iterator[Finding]:
     short = [claim for claim in case.claims if not claim.relocates_packed]
     for member, elf in case.objects():
-        if elf.packed_relocations and short and not case.musl and elf.arch == case.arch:
+        if elf.packed_relocations and short and elf.arch == case.arch:
+            needed = "musl 1.2.4" if short[0].libc == "musl" else f"glibc {RELR}"
             yield Finding(
                 rule="packed-relocations",
                 member=member.name,
-                message=f"its relative relocations are packed (DT_RELR), which needs glibc {RELR}; "
+                message=f"its relative relocations are packed (DT_RELR), which needs {needed}; "
                 f"the wheel claims {short[0].tag}",
                 hint="link without -Wl,-z,pack-relative-relocs",
             )
@@ -95,7 +96,7 @@ def packed_relocations(case: Case) -> Iterator[Finding]:
 # musl 1.2.4 release notes: "DT_RELR relocations" are new; Alpine's own libraries have them since, so that nearly every
 # musllinux_1_2 wheel that carries one asks for more than its tag can say.
 def musl_packed_relocations(case: Case) -> Iterator[Finding]:
-    if not case.musl:
+    if not case.musl or not all(claim.relocates_packed for claim in case.claims):
         return
     for member, elf in case.objects():
         if elf.packed_relocations:

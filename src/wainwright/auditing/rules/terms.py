@@ -213,7 +213,8 @@ def guessed_provider(case: Case) -> Iterator[Finding]:
         yield Finding(
             rule="guessed-provider", member=who[0] if who else None, library=library,
             message=f"{library} is taken to come with {distribution}, into whose folder the search path leads",
-            hint=f'say so: provided-by = {{ "{library}" = "{distribution}" }}',
+            hint='say so in release.toml, under [variants.NAME.libraries]: '
+            f'provided-by = {{ "{library}" = "{distribution}" }}',
         )  # fmt: skip
 
 
