@@ -5,11 +5,14 @@ python docs/release_toml.py > docs/release-toml.md
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
+
+from wainwright.auditing.rules import RULES
 
 Node = dict[str, Any]
 SCHEMA: Final[Node] = json.loads(
@@ -102,8 +105,19 @@ def kinds() -> Iterator[str]:
             yield f"| {name} | {marked(node['description'])}{choices} |\n"
 
 
+def rules() -> Iterator[str]:
+    """Give the audit's rules, each with what stands above its function: what a wheel is held to, and by whose word."""
+    yield "\n## Audit rules\n\n"
+    yield "`audit.allow` lets a violation pass as a warning, `audit.deny` makes a violation of whatever is found.\n\n"
+    yield "| rule | by default | what it holds a wheel to |\n| --- | --- | --- |\n"
+    for rule in RULES:
+        lines = (inspect.getcomments(rule.check) or "").splitlines()
+        stated = " ".join(line.lstrip("# ") for line in lines).replace("|", "\\|")
+        yield f"| `{rule.name}` | {rule.severity.value} | {stated} |\n"
+
+
 def page() -> str:
-    return "".join([HEAD, *sections("", SCHEMA), *kinds()])
+    return "".join([HEAD, *sections("", SCHEMA), *kinds(), *rules()])
 
 
 if __name__ == "__main__":

@@ -218,7 +218,7 @@ def guessed_provider(case: Case) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-# PEP 600 names glibc alone; a tag whose policy nobody has written down cannot be judged.
+# PEP 600 names glibc alone; a tag whose policy nobody has written down cannot be judged, nor one of another system.
 def unjudged_tag(case: Case) -> Iterator[Finding]:
     for tag in case.platforms.unjudged:
         yield Finding(rule="unjudged-tag", message=f"no policy is known for {tag}: its libraries were not judged")
