@@ -135,6 +135,8 @@ def _hold(job: Job, verdict: Verdict, before: Verdict) -> None:
 def _fell_short(job: Job, what: str, verdict: Verdict, before: Verdict) -> WainwrightError:
     rules = dict.fromkeys(found.rule for found in verdict.violations)
     hint = "each violation above says what mends it"
+    if not rules:
+        hint = f'have the build give it these tags, or set audit.mode of variants.{job.variant.name} to "retag"'
     if "symbol-version" in rules:
         hint = f"as built it measured {before.measured.tag}; build it in an older image, or raise the glibc of "
         hint += f"variants.{job.variant.name}"

@@ -84,3 +84,11 @@ def test_code_that_cannot_be_read_has_no_platform(tmp_path: Path, capsys: pytest
     wheel = native.wheel(tmp_path / "demo-1.0-cp311-cp311-linux_x86_64.whl", {"demo/mod.so": cut})
     assert main(["retag", str(wheel)]) == Exit.FELL_SHORT
     assert "no native code for Linux inside that can be read" in capsys.readouterr().err
+
+
+def test_of_several_the_others_are_done(wheel: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    absent = tmp_path / "absent-1.0-cp311-cp311-linux_x86_64.whl"
+    assert main(["retag", str(absent), str(wheel)]) == Exit.USAGE
+    told = capsys.readouterr()
+    assert told.out.strip().endswith("manylinux2014_x86_64.manylinux_2_17_x86_64.whl")
+    assert told.err.startswith(f"error: {absent}: cannot be read: No such file")

@@ -165,7 +165,7 @@ def _show(verdicts: list[Verdict], errors: list[tuple[str, str]], *, as_json: bo
         from wainwright.auditing.verdict import document
 
         print(json.dumps(document(verdicts, errors), indent=2))
-    else:
+    elif verdicts:
         from wainwright.auditing.rendering import render
 
         print("\n\n".join(render(verdict) for verdict in verdicts))

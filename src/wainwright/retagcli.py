@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -43,17 +44,22 @@ def glibc(text: str) -> Glibc:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Retag each wheel, and print where it lies now."""
+    """Retag each wheel, and print where it lies now; what is wrong with one leaves the others to be done."""
+    codes = [_retagged(wheel, arguments) for wheel in arguments.wheels]
+    return max(codes)
+
+
+def _retagged(wheel: Path, arguments: argparse.Namespace) -> int:
     from wainwright.auditing.retag import retag
 
-    for wheel in arguments.wheels:
+    try:
         _hold_pythons(wheel)
         platforms = _platforms(wheel, arguments)
-        print(
-            retag(
-                wheel, arguments.wheel_dir or wheel.parent, platforms=platforms, local_version=arguments.local_version
-            )
-        )
+        folder = arguments.wheel_dir or wheel.parent
+        print(retag(wheel, folder, platforms=platforms, local_version=arguments.local_version))
+    except WainwrightError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.code
     return Exit.RIGHT
 
 

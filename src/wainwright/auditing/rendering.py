@@ -153,9 +153,11 @@ def _obstacles(floor: Glibc, needs: Iterable[Need]) -> object:
 
 def _findings(findings: tuple[Finding, ...]) -> Iterator[str]:
     told: set[str] = set()
-    above = sum(found.rule == "symbol-version" for found in findings)
+    above = [found for found in findings if found.rule == "symbol-version"]
     if above:
-        yield f"symbol-version: {counted(above, 'need')} above the claim, as listed"
+        yield f"symbol-version: {counted(len(above), 'need')} above the claim, as listed"
+        if above[0].hint:
+            yield f"  hint: {above[0].hint}"
     for found in findings:
         if found.rule == "symbol-version":
             continue
