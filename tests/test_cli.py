@@ -119,8 +119,8 @@ def test_the_report_names_what_sets_the_floor_and_what_is_above_the_claim(
       GLIBC_2.7 of libc.so.6: demo/old.so, demo/older.so
   violations
     symbol-version: 1 need above the claim, as listed
-      hint: glibc 2.34 and later do: build in an older image, or raise the tag; the lowest tag that fits the whole wheel \
-is manylinux_2_34_x86_64
+      hint: glibc 2.34 and later do: build in an older image, or raise the tag; the lowest tag that fits the whole \
+wheel is manylinux_2_34_x86_64
   falls short: 1 violation; the lowest tag that fits its symbols is manylinux_2_34_x86_64
 """
     )
