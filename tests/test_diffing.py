@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import native
-from judging import OLD, extension
+from judging import AARCH64, OLD, extension
 from wainwright.comparing.difference import Delta, Difference
 from wainwright.comparing.diffing import compare
 from wainwright.errors import Exit, WainwrightError
@@ -220,3 +220,13 @@ def test_what_is_no_wheel(tmp_path: Path, which: int) -> None:
     pair = [wheel(tmp_path), tmp_path / "absent" / OLD]
     with pytest.raises(ArchiveError):
         compare(pair[which], pair[1 - which])
+
+
+def test_another_architecture_is_neither_raised_nor_lowered(tmp_path: Path) -> None:
+    before = wheel(tmp_path / "old")
+    foreign = {"demo/mod.so": extension(machine=AARCH64)}
+    after = wheel(tmp_path / "new", foreign, name="demo-{}-cp310-cp310-manylinux_2_17_aarch64.whl")
+    claimed = next(floor for floor in compare(before, after).floors if floor.name == "claimed")
+    assert (claimed.raised, claimed.lowered) == (False, False)
+    higher = wheel(tmp_path / "higher", name="demo-{}-cp310-cp310-manylinux_2_28_x86_64.whl")
+    assert [floor.lowered for floor in compare(higher, before).floors] == [True]

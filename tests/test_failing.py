@@ -64,7 +64,7 @@ def test_libraries_count_wherever_they_are(where: str) -> None:
     [("measured", True, True), ("claimed", True, True), ("measured", False, False), ("GLIBCXX", True, False)],
 )
 def test_a_floor_counts_when_users_are_held_back(name: str, *, raised: bool, fails: bool) -> None:
-    floor = FloorChange(name=name, old="a", new="b", raised=raised)
+    floor = FloorChange(name=name, old="a", new="b", raised=raised, lowered=False)
     assert bool(met(replace(SAME, floors=(floor,)), "raised-floor")) is fails
 
 

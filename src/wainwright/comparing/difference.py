@@ -74,6 +74,7 @@ class FloorChange:
     old: str | None
     new: str | None
     raised: bool
+    lowered: bool
 
     @property
     def holds_users_back(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from wainwright.auditing.audit import examine
 from wainwright.auditing.case import Case
@@ -161,19 +161,21 @@ def _needed(case: Case) -> frozenset[str]:
 def _floors(old: Case, new: Case) -> Iterator[FloorChange]:
     """Give the floors that moved: the measured one, the lowest claimed one of each libc, and each namespace's."""
     if old.measured.tag != new.measured.tag:
-        yield FloorChange(
-            name="measured", old=old.measured.tag, new=new.measured.tag, raised=_height(new) > _height(old)
-        )
+        yield _floor("measured", old.measured.tag, new.measured.tag, _height(old), _height(new))
     before, after = _claimed(old), _claimed(new)
     for libc in sorted(before.keys() | after.keys()):
         (lower, tag), (upper, other) = before.get(libc, ((), None)), after.get(libc, ((), None))
         if tag != other:
-            yield FloorChange(name="claimed", old=tag, new=other, raised=bool(tag and other) and upper > lower)
+            yield _floor("claimed", tag, other, lower, upper if tag and other else lower)
     versions, others = dict(old.measured.versions), dict(new.measured.versions)
     for name in sorted(versions.keys() | others.keys()):
         one, two = versions.get(name), others.get(name)
         if one != two:
-            yield FloorChange(name=name, old=one, new=two, raised=_rank(two) > _rank(one))
+            yield _floor(name, one, two, _rank(one), _rank(two))
+
+
+def _floor(name: str, old: str | None, new: str | None, before: tuple[Any, ...], after: tuple[Any, ...]) -> FloorChange:
+    return FloorChange(name=name, old=old, new=new, raised=after > before, lowered=bool(old and new) and after < before)
 
 
 def _height(case: Case) -> tuple[int, ...]:

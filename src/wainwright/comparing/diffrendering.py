@@ -114,7 +114,7 @@ def _delta(delta: Delta, detail: str = "") -> Iterator[Row]:
 
 def _floors(difference: Difference) -> Iterator[Row]:
     for floor in difference.floors:
-        word = "raised" if floor.raised else "lowered" if floor.old and floor.new else "other"
+        word = "raised" if floor.raised else "lowered" if floor.lowered else "other"
         yield "~", floor.name, f"{floor.old or 'none'} -> {floor.new or 'none'} ({word})"
 
 
