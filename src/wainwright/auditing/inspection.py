@@ -60,8 +60,8 @@ class Inspecting:
         try:
             for _ in range(self._others):
                 thread = Thread(target=self._work, args=(self._large,), name="read", daemon=True)
-                thread.start()
                 self._threads.append(thread)
+                thread.start()
         except RuntimeError:  # there can be no more of them: `finish` reads what is left
             pass
         except BaseException as error:
