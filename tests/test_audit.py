@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+import os
 from pathlib import Path
 
 import jsonschema_rs
@@ -12,6 +15,8 @@ import native
 from elves import Recipe, make
 from judging import AARCH64, OLD, UNTAGGED, extension, judged, only, outside, patterns, rules
 from wainwright.auditing.audit import audit
+from wainwright.auditing.inspection import SMALL
+from wainwright.auditing.needs import NAMED
 from wainwright.auditing.rendering import render
 from wainwright.auditing.terms import Terms
 from wainwright.auditing.verdict import document
@@ -319,3 +324,21 @@ def test_damage_is_a_violation_or_an_archive_error_and_nothing_else(tmp_path: Pa
         return
     assert render(verdict)
     assert json.dumps(verdict.to_json())
+
+
+def test_a_hash_that_record_names_late_costs_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large member is read before RECORD is, and once more where that names another hash than the usual one."""
+    new = {"needs": {"libc.so.6": ["GLIBC_2.34"]}, "symbols": {"dlopen": (False, False, "GLIBC_2.34")}}
+    members = {f"demo/m{number}.so": extension(**new) + bytes(SMALL) * (number == 0) for number in range(NAMED)}
+    info = "demo-1.0.dist-info/RECORD"
+    rows = []
+    for name, data in members.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha512(data).digest()).rstrip(b"=").decode()
+        rows.append(f"{name},sha512={digest},{len(data)}")
+    plain = [f"demo-1.0.dist-info/{name},," for name in ("WHEEL", "METADATA", "RECORD")]
+    record = "\n".join([*rows, *plain, ""]).encode()
+    wheel = native.wheel(tmp_path / OLD, {**members, info: record})
+    for processors in ({0}, {0, 1, 2}):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, found=processors: found)
+        assert all(need.symbols == ("dlopen",) for need in audit(wheel).floor)
+        assert len(audit(wheel).floor) == NAMED

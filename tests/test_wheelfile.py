@@ -19,7 +19,7 @@ from wainwright.formats.wheelfile import (
     read_dist_info,
     same_distribution,
 )
-from wainwright.formats.wheelname import parse_wheel_name
+from wainwright.formats.wheelname import parse_wheel_name, same_version
 
 WHEEL = "Wheel-Version: 1.0\nGenerator: demo\nRoot-Is-Purelib: false\nTag: cp310-cp310-linux_x86_64\n"
 METADATA = (
@@ -244,3 +244,13 @@ def test_dist_info_larger_than_it_can_be(tmp_path: Path, file: str, size: int) -
     with Archive.open(path) as archive:
         info = read_dist_info(archive, parse_wheel_name(path.name))
     assert any("more than the" in fault.message and fault.member.endswith(file) for fault in info.faults)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [("1.0", "1.0.0", True), ("1.0RC1", "1.0rc1", True), ("1.0", "1.1", False), ("x", "x", True), ("x", "1", False),
+     ("9" * 5000, "1.0", False)],
+)  # fmt: skip
+def test_versions_that_mean_the_same(one: str, other: str, *, same: bool) -> None:
+    assert same_version(one, other) is same
+    assert same_version(other, one) is same
