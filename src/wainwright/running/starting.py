@@ -83,23 +83,15 @@ def _raise_start(engine: Engine, image: Image, lines: Sequence[str]) -> NoReturn
     where = f"images.{image.name}"
     text = "\n".join(lines)
     what = f"no container of {ref_of(image)} could be started"
+    lacking = ""
     if "executable file not found" in text or '"sh": stat' in text or text == "no cat":
-        lacking = "`cat`" if text == "no cat" else "shell (`sh` on its PATH)"
-        raise WainwrightError(
-            f"{what}: the image has no {lacking}",
-            code=Exit.ENGINE,
-            where=where,
-            hint="jobs need `sh` and `cat`: choose an image with a shell, such as the -slim one instead of distroless",
-            details=tuple(lines)[-3:],
-        )
-    if "no such file or directory" in text:
-        raise WainwrightError(
-            f"{what}: its shell cannot be run, since the dynamic loader that it asks for is not in the image",
-            code=Exit.ENGINE,
-            where=where,
-            hint="an image made by hand must hold the loader, libc and all that `sh` needs",
-            details=tuple(lines)[-3:],
-        )
+        lacking = f"the image has no {'`cat`' if text == 'no cat' else 'shell (`sh` on its PATH)'}"
+        hint = "jobs need `sh` and `cat`: choose an image with a shell, such as the -slim one instead of distroless"
+    elif "no such file or directory" in text:
+        lacking = "its shell cannot be run, since the dynamic loader that it asks for is not in the image"
+        hint = "an image made by hand must hold the loader, libc and all that `sh` needs"
+    if lacking:
+        raise WainwrightError(f"{what}: {lacking}", code=Exit.ENGINE, where=where, hint=hint, details=tuple(lines)[-3:])
     see = f"see what `{engine.name} run --rm {ref_of(image)} true` says: no job runs where that fails"
     raise refusal(what, lines, where=where, hint=see)
 

@@ -12,7 +12,7 @@ from wainwright.auditing.reading import Member
 from wainwright.auditing.verdict import Finding
 from wainwright.formats.record import Row
 from wainwright.formats.wheelfile import same_distribution
-from wainwright.formats.wheelname import same_version
+from wainwright.formats.wheelname import canonical_name, same_version
 
 DATA_FOLDER: Final = re.compile(r"[^-]+-[0-9][^-]*\.data")
 MOST_TAGS: Final = 6
@@ -78,7 +78,7 @@ def name_mismatch(case: Case) -> Iterator[Finding]:
         return
     member = f"{case.info.folder}/METADATA"
     for label, found, expected, same in (
-        ("Name", metadata.name, case.name.project, _project(metadata.name) == case.name.project),
+        ("Name", metadata.name, case.name.project, canonical_name(metadata.name) == case.name.project),
         (
             "Version",
             metadata.version,
@@ -91,10 +91,6 @@ def name_mismatch(case: Case) -> Iterator[Finding]:
                 rule="name-mismatch", member=member, hint=hint,
                 message=f"its {label} is {found or 'absent'}, and the file name says {expected}",
             )  # fmt: skip
-
-
-def _project(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 # Binary distribution format: the distribution "must be normalized" (lower case, "_" for runs of "-_."); "tools

@@ -14,6 +14,7 @@ from wainwright.auditing.needs import RELR
 from wainwright.auditing.requirements import applies
 from wainwright.auditing.terms import Outside, Pattern
 from wainwright.auditing.verdict import Finding
+from wainwright.formats.wheelname import canonical_name
 
 MOST_GROWTH: Final = 1.2
 LARGEST: Final = 10
@@ -122,7 +123,7 @@ def provided_by(case: Case) -> Iterator[Finding]:
 
 def _project(requirement: str) -> str:
     match = re.match(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)", requirement)
-    return re.sub(r"[-_.]+", "-", match[1]).lower() if match else ""
+    return canonical_name(match[1]) if match else ""
 
 
 # A pattern without effect is a library grafted, or left out, by mistake.
