@@ -27,6 +27,13 @@ from wainwright.values import Glibc
 
 PREFIX: Final = "/prefix"
 PYTHON_TAG: Final = re.compile(r"(py|cp)([23])([0-9]*)")
+SCHEMES: Final = {
+    "purelib": SITE,
+    "platlib": SITE,
+    "scripts": f"{PREFIX}/bin",
+    "data": PREFIX,
+    "headers": f"{PREFIX}/include",
+}
 HASHES: Final = frozenset({"sha256", "sha384", "sha512", "sha3_256", "sha3_384", "sha3_512", "blake2b", "blake2s"})
 
 
@@ -152,20 +159,17 @@ def _is_musl(members: Iterable[Member], claims: tuple[Claim, ...]) -> bool:
 
 def _installed(members: Iterable[Member], info: DistInfo) -> tuple[Loadable, ...]:
     purelib = info.wheel.root_is_purelib if info.wheel else False
-    schemes = {
-        "purelib": SITE,
-        "platlib": SITE,
-        "scripts": f"{PREFIX}/bin",
-        "data": PREFIX,
-        "headers": f"{PREFIX}/include",
-    }
     files = []
     for member in members:
-        place = locate(member.name, root_is_purelib=purelib)
-        folder = schemes.get(place.scheme, f"{PREFIX}/{place.scheme}")
-        path = f"{folder}/{place.path}"
-        files.append(Loadable(member=member.name, path=path, elf=member.elf, extension=member.extension))
+        name = member.name
+        path = _place(name, purelib=purelib) if ".data/" in name else f"{SITE}/{name}"
+        files.append(Loadable(member=name, path=path, elf=member.elf, extension=member.extension))
     return tuple(files)
+
+
+def _place(member: str, *, purelib: bool) -> str:
+    place = locate(member, root_is_purelib=purelib)
+    return f"{SCHEMES.get(place.scheme, f'{PREFIX}/{place.scheme}')}/{place.path}"
 
 
 def _measure(

@@ -137,18 +137,19 @@ class Sorter:
         """
         if DRIVERS.fullmatch(library):
             return None
-        found: dict[int, str] = {}
+        related: list[tuple[int, str]] = []
         for folder in folders:
             if folder.startswith(f"{SITE}/") and folder not in self.folders:
                 top = _word(folder[len(SITE) + 1 :].split("/")[0])
-                for requirement in self._required:
-                    found.setdefault(_kinship(library, top, requirement), requirement)
-        name = PROJECT.match(found[max(found)]) if found and max(found) else None
+                related += [(_kinship(library, top, words), text) for text, words in self._required]
+        nearest = sorted((kin for kin in related if kin[0]), key=lambda kin: -kin[0])
+        found = next((text for _, text in nearest if applies(text)), "")  # which asks packaging about markers
+        name = PROJECT.match(found)
         return name[0] if name else None
 
     @cached_property
-    def _required(self) -> tuple[str, ...]:
-        return tuple(filter(applies, self.requires))
+    def _required(self) -> tuple[tuple[str, tuple[list[str], list[str]]], ...]:
+        return tuple((requirement, _words(requirement)) for requirement in self.requires)
 
     def _follow_outside(self) -> None:
         """Follow what missing libraries need in turn, where their copies say so: all are missing, or none."""
@@ -196,24 +197,29 @@ def _word(name: str) -> str:
     return re.sub(r"[-_.]", "", name.lower())
 
 
-def _kinship(library: str, top: str, requirement: str) -> int:
+def _words(requirement: str) -> tuple[list[str], list[str]]:
+    """Give the words of a requirement's name, and those of its extras: of `cuda-toolkit[cublas,cudart]`."""
+    name, _, extras = requirement.lower().partition(";")[0].partition("[")
+    return re.findall(r"[a-z0-9]+", name), re.findall(r"[a-z0-9]+", extras.partition("]")[0])
+
+
+def _kinship(library: str, top: str, required: tuple[list[str], list[str]]) -> int:
     """Say how nearly a library and a requirement whose folder is `top` share a name; 0 where they do not.
 
     libz3.so.4.15 and z3-solver, libcudart.so.13 and cuda-toolkit[cublas,cudart].
     """
     stem = _word(library.partition(".so")[0].removeprefix("lib"))
-    name, _, extras = requirement.partition(";")[0].partition("[")
-    words = re.findall(r"[a-z0-9]+", name.lower())
-    offered = re.findall(r"[a-z0-9]+", extras.partition("]")[0].lower())
+    words, offered = required
+    joined = "".join(words)
     if stem in offered:
         return 4
     if any(word in stem for word in offered):
         return 3
-    if top not in "".join(words) and "".join(words) not in top:
+    if top not in joined and joined not in top:
         return 0
     if stem in words:
         return 2
-    return int(stem in "".join(words) or any(word in stem for word in words if len(word) > 1 and not word.isdigit()))
+    return int(stem in joined or any(word in stem for word in words if len(word) > 1 and not word.isdigit()))
 
 
 def allowed_names(claims: Sequence[Claim], policies: Policies, arch: str | None, *, musl: bool) -> frozenset[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
@@ -24,11 +23,11 @@ class Loadable:
 
     @property
     def folder(self) -> str:
-        return posixpath.dirname(self.path)
+        return self.path.rpartition("/")[0].rstrip("/") or "/"
 
     @property
     def name(self) -> str:
-        return posixpath.basename(self.path)
+        return self.path.rpartition("/")[2]
 
 
 def is_program(elf: Elf) -> bool:

@@ -87,10 +87,12 @@ def read_symbols(
     table = source.view[at : at + count * size]
     numbers = _numbers(source, tags, len(table) // size)
     places: Iterable[int] = range(len(numbers))
-    if versions is not None and not starts:
-        places = _places(numbers, [number for number, (version, _) in needs.items() if version in versions])
-    elif undefined_only and not (elf.interpreter or elf.kind == ET_EXEC):
+    if undefined_only and (starts or versions is None) and not (elf.interpreter or elf.kind == ET_EXEC):
         places = _undefined(source, table)
+    elif versions is not None:
+        places = _places(numbers, [number for number, (version, _) in needs.items() if version in versions])
+        named = _named(source, table, names.offsets(starts)) if starts else ()
+        places = sorted({*places, *named})
     unpack = source.layout.symbol.unpack_from
     for place in places:
         offset, info, section = unpack(table, place * size)
@@ -123,7 +125,13 @@ def _places(numbers: array[int], wanted: Sequence[int]) -> list[int]:
             while True:  # many times as fast as a loop over all
                 place = numbers.index(number, place + 1)
                 places.append(place)
-    return sorted(places)
+    return places
+
+
+def _named(source: ElfBytes, table: memoryview, offsets: set[int]) -> list[int]:
+    """Say which symbols have their name (st_name, the first word) at any of these offsets."""
+    words = _array(source, "I", table)[:: source.layout.symbol.size // 4]
+    return [place for place, word in enumerate(words) if word in offsets]
 
 
 def _undefined(source: ElfBytes, table: memoryview) -> Iterator[int]:
@@ -140,13 +148,18 @@ def _undefined(source: ElfBytes, table: memoryview) -> Iterator[int]:
 
 def _numbers(source: ElfBytes, tags: dict[int, int], count: int) -> array[int]:
     """Give DT_VERSYM: for each symbol the number of its version; 0 and 1 are those without, the top bit hides one."""
-    numbers = array("H")
-    if DT_VERSYM in tags:
-        at, room = source.locate(tags[DT_VERSYM], "the table of symbol versions")
-        numbers.frombytes(source.view[at : at + min(2 * count, room // 2 * 2)])
-        if source.little != (sys.byteorder == "little"):
-            numbers.byteswap()
+    at, room = source.locate(tags[DT_VERSYM], "the table of symbol versions") if DT_VERSYM in tags else (0, 0)
+    numbers = _array(source, "H", source.view[at : at + min(2 * count, room)])
     numbers.extend(repeat(0, count - len(numbers)))
+    return numbers
+
+
+def _array(source: ElfBytes, code: str, table: memoryview) -> array[int]:
+    """Give a table of numbers ("H" of 16 bits, "I" of 32) in the machine's own order."""
+    numbers = array(code)
+    numbers.frombytes(table[: len(table) // numbers.itemsize * numbers.itemsize])
+    if source.little != (sys.byteorder == "little"):
+        numbers.byteswap()
     return numbers
 
 
@@ -164,6 +177,16 @@ class _Names:
     def begins(self, offset: int, starts: tuple[bytes, ...]) -> bool:
         """Whether the name at an offset begins with one of these."""
         return self._bytes.startswith(starts, self._begin + offset, self._end)
+
+    def offsets(self, starts: tuple[bytes, ...]) -> set[int]:
+        """Say at which offsets one of these stands: all that a name which begins with it can have."""
+        found = set()
+        for start in starts:
+            at = self._bytes.find(start, self._begin, self._end)
+            while at >= 0:
+                found.add(at - self._begin)
+                at = self._bytes.find(start, at + 1, self._end)
+        return found
 
     def get(self, offset: int) -> str | None:
         """Give the name at an offset; None where the table's length was a guess, and this is beyond it."""
@@ -215,7 +238,7 @@ def _gnu_count(source: ElfBytes, address: int) -> int:
     if at + 4 * buckets > end:
         raise ElfError("the GNU hash table reaches beyond its segment's end")
     table = source.view[at : at + 4 * buckets]
-    last = max((value for (value,) in word.iter_unpack(table)), default=0)
+    last = max(_array(source, "I", table), default=0)
     if last < max(first, 1):
         return 0
     begin = at + 4 * buckets + 4 * (last - first)

@@ -13,7 +13,7 @@ from typing import Final
 from wainwright.formats.elfbytes import PT_DYNAMIC, PT_INTERP, PT_NOTE, Absent, ElfBytes, ElfError
 
 # Kept of every file: the head holds the tables of the dynamic section in nearly all, the tail what patchelf has moved.
-HEAD: Final = (2 << 20, 4)  # at least so many bytes, or this part of the file
+HEAD: Final = (2 << 20, 8)  # at least so many bytes, or this part of the file
 TAIL: Final = (1 << 20, 32)
 ANNOUNCED: Final = 16 << 20  # what the headers point to, unless it is larger
 BEFORE: Final = 1 << 20  # kept around what was asked for: tables that belong together lie together

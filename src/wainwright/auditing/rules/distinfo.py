@@ -134,23 +134,35 @@ def record_mismatch(case: Case) -> Iterator[Finding]:
         return
     record = case.info.record_name
     hint = "RECORD is written last: what changes a wheel afterwards must write it again"
+    counted = Counter([row.path for row in case.info.record])
     rows: dict[str, Row] = {}
-    counted = Counter(row.path for row in case.info.record)
     for row in case.info.record:
-        if row.fault or (counted[row.path] > 1 and row.path not in rows):
+        first = rows.setdefault(row.path, row) is row
+        if row.fault or (first and counted[row.path] > 1):
             fault = row.fault or f"it has {counted[row.path]} rows"
             yield Finding(rule="record-mismatch", member=row.path or record, message=f"RECORD: {fault}", hint=hint)
-        rows.setdefault(row.path, row)
-    names = Counter(member.name for member in case.wheel.members)
+    names = Counter([member.name for member in case.wheel.members])
     unrecorded = case.info.unrecorded
     for member in case.wheel.members:
+        listed = rows.get(member.name)
+        if listed is not None and _is_right(member, listed):
+            continue
         if member.name != record and names[member.name] == 1 and not member.problem:
-            wrong = _wrong(member, rows.get(member.name), optional=member.name in unrecorded)
+            wrong = _wrong(member, listed, optional=member.name in unrecorded)
             if wrong:
                 yield Finding(rule="record-mismatch", member=member.name, message=wrong, hint=hint)
-    for path, row in rows.items():
-        if path not in names and not row.fault and path not in unrecorded:
+    for path in rows.keys() - names.keys() - unrecorded:
+        if not rows[path].fault:
             yield Finding(rule="record-mismatch", member=path, message="RECORD lists it, and it is absent", hint=hint)
+
+
+def _is_right(member: Member, row: Row) -> bool:
+    return (
+        row.digest == member.digest
+        and row.size == member.size
+        and row.algorithm == member.algorithm
+        and not (row.fault or member.problem)
+    )
 
 
 def _wrong(member: Member, row: Row | None, *, optional: bool) -> str | None:

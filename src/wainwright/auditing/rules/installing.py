@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -40,6 +39,8 @@ def refused(case: Case) -> Iterator[Finding]:
 def _misplaced(case: Case) -> Iterator[Finding]:
     hint = f"below .data there are folders named {', '.join(sorted(SCHEMES))}"
     for member in case.wheel.members:
+        if ".data" not in member.name:
+            continue
         top, scheme, *rest = [*(part for part in member.name.split("/") if part not in {"", "."}), "", ""]
         slash = any(rest)
         if top in case.info.data_folders and not (slash and scheme in SCHEMES):
@@ -50,18 +51,18 @@ def _misplaced(case: Case) -> Iterator[Finding]:
 
 
 def _file_and_folder(case: Case) -> Iterator[Finding]:
-    names = {member.name for member in case.wheel.members}
+    names = dict.fromkeys(member.name for member in case.wheel.members)
     told: set[str] = set()
-    for name in (member.name for member in case.wheel.members):
-        folder = posixpath.dirname(name)
-        while folder and folder != "/" and folder not in told:
+    for name in names:
+        folder = name.rpartition("/")[0]
+        while folder and folder not in told:
             if folder in names:
                 yield Finding(
                     rule="dist-info", member=folder, message=f"it is a file, and the folder of {name}",
                     hint="leave one of them out",
                 )  # fmt: skip
             told.add(folder)
-            folder = posixpath.dirname(folder)
+            folder = folder.rpartition("/")[0]
 
 
 # Entry points specification: "the object reference points to a Python object", and a script's is "module:function".
@@ -105,6 +106,8 @@ def doubtful_fields(case: Case) -> Iterator[Finding]:
 # Binary distribution format: .data's purelib and platlib are spread over the same folders as the wheel's root.
 def same_target(case: Case) -> Iterator[Finding]:
     counted = Counter(file.path for file in case.files)
+    if len(counted) == len(case.files):
+        return
     first: dict[str, str] = {}
     for file in case.files:
         other = first.setdefault(file.path, file.member)
