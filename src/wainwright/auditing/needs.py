@@ -184,10 +184,8 @@ def _by_version(symbols: tuple[Symbol, ...]) -> dict[str, list[str]]:
 def highest_versions(needs: Iterable[VersionedNeed], libraries: frozenset[str]) -> tuple[tuple[str, str], ...]:
     """Give the highest version of each namespace that is needed from these libraries; numbers before words."""
     best: dict[str, tuple[tuple[int, ...], str]] = {}
-    for need in needs:
-        if not need.counts or need.library not in libraries:
-            continue
-        name, rest = namespace(need.version)
+    for version in {need.version for need in needs if need.counts and need.library in libraries}:
+        name, rest = namespace(version)
         if rest:
             best[name] = max(best.get(name, ((), "")), (numbers(rest) or (), rest))
     return tuple((name, rest) for name, (_, rest) in sorted(best.items()))

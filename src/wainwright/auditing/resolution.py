@@ -151,11 +151,8 @@ class _Search:
     def _find(self, file: Loadable, elf: Elf, library: str, path: tuple[str, ...]) -> str | None:
         if not self.musl and always_held(library):
             return None
-        if "/" in library:
-            places: tuple[str, ...] = (self._expand(library, file.folder),)
-        else:
-            places = tuple(f"{folder}/{library}" for folder in path)
-        for place in places:
+        named = "/" in library
+        for place in [self._expand(library, file.folder)] if named else [f"{folder}/{library}" for folder in path]:
             found = self.by_path.get(place)
             if found is None:
                 continue

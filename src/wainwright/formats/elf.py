@@ -10,6 +10,7 @@ from struct import unpack, unpack_from
 from typing import Any, Final
 
 from wainwright.formats.elfbytes import (
+    MAX_STRING,
     PT_DYNAMIC,
     PT_GNU_PROPERTY,
     PT_GNU_STACK,
@@ -22,6 +23,7 @@ from wainwright.formats.elfbytes import (
     Segment,
     Sliced,
     looks_like_elf,
+    string_at,
 )
 from wainwright.formats.elfdynamic import DT_RUNPATH, DT_VERDEF, DT_VERNEED, VersionNeed, read_dynamic
 from wainwright.light import dataclass
@@ -188,8 +190,8 @@ def read_elf(data: bytes | memoryview | Sliced) -> Elf:
         kernel=kernel,
         debug=debug,
         faults=_faults(source, sections) if contents else (),
-        ident=bytes(source.view[:16]),
-        version=source.unpack(source.layout.word, 20, "the file header")[0],
+        ident=source.ident,
+        version=source.version,
         **facts,
     )
 
@@ -208,8 +210,9 @@ def _is_debug(dynamic: Segment | None, sections: list[Section]) -> bool:
 def _interpreter(source: ElfBytes, segment: Segment | None) -> str | None:
     if segment is None:
         return None
-    end = min(segment.offset + segment.filesz, source.size)
-    return source.string(segment.offset, end, "the interpreter's name")
+    begin, end = segment.offset, min(segment.offset + segment.filesz, segment.offset + MAX_STRING, source.size)
+    data, first = source.held(begin, end)
+    return string_at(data, begin - first, end - first, "the interpreter's name")
 
 
 def _faults(source: ElfBytes, sections: list[Section]) -> tuple[str, ...]:

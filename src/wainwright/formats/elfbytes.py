@@ -17,7 +17,6 @@ PT_GNU_PROPERTY: Final = 0x6474E553
 
 PN_XNUM: Final = 0xFFFF  # gABI: the true number of program headers is then sh_info of section 0
 MAX_STRING: Final = 4096  # PATH_MAX: the loader opens no longer name
-STRING_BUDGET: Final = 4 << 20  # of all names together: overlapping strings must not make megabytes out of kilobytes
 
 
 class ElfError(ValueError):
@@ -61,7 +60,7 @@ class Segment(NamedTuple):
 class Layout(NamedTuple):
     """The structures of one class (32 or 64 bit) and byte order; p_paddr and the like are skipped."""
 
-    header: Struct  # type machine phoff shoff flags phentsize phnum shentsize shnum
+    header: Struct  # type machine version phoff shoff flags phentsize phnum shentsize shnum
     segment: Struct
     section: Struct  # type flags address offset size info: `Section`
     dynamic: Struct  # tag value
@@ -80,7 +79,7 @@ class Layout(NamedTuple):
 def _layout(bits: int, order: str) -> Layout:
     wide = bits == 64
     forms = (
-        "16x HH4x8xQQI2xHHHH" if wide else "16x HH4x4xIII2xHHHH",
+        "16x HHI8xQQI2xHHHH" if wide else "16x HHI4xIII2xHHHH",
         "IIQQ8xQQQ" if wide else "III4xIIII",
         "4xIQQQQ4xI16x" if wide else "4xIIIII4xI8x",
         "QQ" if wide else "II",
@@ -108,20 +107,29 @@ def looks_like_elf(prefix: bytes) -> bool:
     return prefix[:4] == b"\x7fELF"
 
 
+def string_at(data: bytes | bytearray, at: int, end: int, what: str) -> str:
+    """Read the NUL-terminated string at an offset, before `end`; `what` it is, for the error."""
+    if not 0 <= at < end:
+        raise ElfError(f"{what} lies outside the string table")
+    stop = data.find(0, at, min(at + MAX_STRING, end))
+    if stop < 0:
+        raise ElfError(f"{what} has no end within {MAX_STRING} bytes")
+    return data[at:stop].decode("utf-8", "backslashreplace")
+
+
 class ElfBytes:
     """An ELF file's bytes with its header and program headers read. Not kept: `Elf` holds what was learned."""
 
     __slots__ = (
-        "_budget", "_data", "bits", "flags", "kind", "layout", "little", "loads", "machine",
-        "section_count", "section_size", "sections_at", "segments", "size", "view",
+        "_data", "bits", "flags", "ident", "kind", "layout", "little", "loads", "machine",
+        "section_count", "section_size", "sections_at", "segments", "size", "version", "view",
     )  # fmt: skip
 
     def __init__(self, data: bytes | memoryview | Sliced) -> None:
         self._data = data
         self.view = memoryview(data).cast("B") if isinstance(data, (bytes, memoryview)) else data
         self.size = len(self.view)
-        self._budget = STRING_BUDGET
-        ident = bytes(self.view[:16])
+        self.ident = ident = bytes(self.view[:16])
         if ident[:4] != b"\x7fELF":
             raise ElfError("it does not begin as an ELF file does")
         layout = LAYOUTS.get((ident[4], ident[5])) if len(ident) == 16 else None
@@ -131,8 +139,8 @@ class ElfBytes:
         self.bits = 32 * ident[4]
         self.little = ident[5] == 1
         header = self.unpack(layout.header, 0, "the file header")
-        self.kind, self.machine, at, self.sections_at, self.flags = header[:5]
-        entry, count, self.section_size, self.section_count = header[5:]
+        self.kind, self.machine, self.version, at, self.sections_at, self.flags = header[:6]
+        entry, count, self.section_size, self.section_count = header[6:]
         self.segments = self._segments(at, entry, count)
         self.loads = [segment for segment in self.segments if segment[0] == PT_LOAD]
         self.loads.reverse()  # a later one lies over an earlier one
@@ -168,7 +176,8 @@ class ElfBytes:
         """Read one structure at a file offset."""
         if at + form.size > self.size:
             raise ElfError(f"{what} at {at:#x} reaches beyond the file's end ({self.size:#x} bytes)")
-        return form.unpack(self.view[at : at + form.size])
+        view = self.view
+        return form.unpack_from(view, at) if isinstance(view, memoryview) else form.unpack(view[at : at + form.size])
 
     def locate(self, address: int, what: str) -> tuple[int, int]:
         """Say where in the file a virtual address is: its offset, and how many bytes of the segment follow there.
@@ -184,22 +193,6 @@ class ElfBytes:
                     return at, min(filesz - inside, self.size - at)
                 raise ElfError(f"{what} at {at:#x} lies beyond the file's end ({self.size:#x} bytes)")
         raise ElfError(f"{what} has the address {address:#x}, which no segment loads from the file")
-
-    def string(self, at: int, end: int, what: str) -> str:
-        """Read a NUL-terminated string at a file offset, before `end`."""
-        if not 0 <= at < end:
-            raise ElfError(f"{what} lies outside the string table")
-        piece = bytes(self.view[at : min(end, at + 64)])  # nearly all are shorter
-        stop = piece.find(0)
-        if stop < 0:
-            piece = bytes(self.view[at : min(at + MAX_STRING, end)])
-            stop = piece.find(0)
-            if stop < 0:
-                raise ElfError(f"{what} has no end within {MAX_STRING} bytes")
-        self._budget -= stop
-        if self._budget < 0:
-            raise ElfError(f"its names take more than {STRING_BUDGET >> 20} MB")
-        return piece[:stop].decode("utf-8", "backslashreplace")
 
     def sections(self) -> list[Section]:
         """Read type, flags, address, offset, size and info of each section; none where the table cannot be there."""

@@ -7,9 +7,11 @@ versions are followed link by link. Links only lead forward, so that no list can
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from wainwright.formats.elfbytes import ElfBytes, ElfError, Segment
+from wainwright.formats.elfbytes import ElfBytes, ElfError, Segment, string_at
 
 DT_NEEDED: Final = 1
 DT_STRTAB: Final = 5
@@ -32,6 +34,7 @@ VER_FLG_BASE: Final = 1
 VER_FLG_WEAK: Final = 2
 
 MAX_ENTRIES: Final = 1 << 14
+STRING_BUDGET: Final = 4 << 20  # of all names together: overlapping strings must not make megabytes out of kilobytes
 MAX_VERSIONS: Final = 1 << 15  # a version index has 15 bits
 
 
@@ -47,14 +50,15 @@ class VersionNeed(NamedTuple):
 class Strings:
     """DT_STRTAB, found when the first name is asked for. A name that is asked for twice is read once."""
 
-    __slots__ = ("_begin", "_end", "_known", "_source", "_tags")
+    __slots__ = ("_begin", "_bytes", "_end", "_known", "_left", "_source", "_tags")
 
     def __init__(self, source: ElfBytes, tags: dict[int, int]) -> None:
         self._source = source
         self._tags = tags
         self._known: dict[int, str] = {}
-        self._begin = -1
-        self._end = -1
+        self._bytes: bytes | bytearray = b""
+        self._begin, self._end = 0, 0
+        self._left = STRING_BUDGET
 
     def bounds(self) -> tuple[int, int]:
         """Say where the table begins and ends in the file."""
@@ -69,10 +73,14 @@ class Strings:
         """Read the name at an offset into the table; `what` it is, for the error."""
         known = self._known.get(offset)
         if known is None:
-            if self._begin < 0:
-                self._begin, self._end = self.bounds()
-            known = self._source.string(self._begin + offset, self._end, what)
-            self._known[offset] = known
+            if not self._end:
+                begin, end = self.bounds()
+                self._bytes, first = self._source.held(begin, end)
+                self._begin, self._end = begin - first, end - first
+            self._known[offset] = known = string_at(self._bytes, self._begin + offset, self._end, what)
+            self._left -= len(known)
+            if self._left < 0:
+                raise ElfError(f"its names take more than {STRING_BUDGET >> 20} MB")
         return known
 
 
@@ -109,14 +117,11 @@ def _entries(source: ElfBytes, segment: Segment) -> tuple[tuple[int, int], ...]:
     count = min(room, max(segment.filesz, segment.memsz)) // form.size
     count = min(count, MAX_ENTRIES)
     table = source.slice(at, count * form.size, "the dynamic section")
-    found: list[Any] = []
-    for entry in form.iter_unpack(table):
-        if not entry[0]:
-            return tuple(found)
-        found.append(entry)
-    if count == MAX_ENTRIES:
+    entries: Any = form.iter_unpack(table)
+    found = tuple(takewhile(itemgetter(0), entries))  # DT_NULL is 0
+    if len(found) == MAX_ENTRIES:
         raise ElfError(f"the dynamic section has more than {MAX_ENTRIES} entries")
-    return tuple(found)
+    return found
 
 
 def _path(strings: Strings, tags: dict[int, int], tag: int, what: str) -> tuple[str, ...]:
