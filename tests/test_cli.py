@@ -77,12 +77,10 @@ def test_allow_and_deny(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "COMMAND"),
         (["audit"], "WHEEL"),
         (["audit", "x.whl", "--glibc", "new"], "'new' is not a glibc version"),
         (["audit", "x.whl", "--deny", "absolute-path"], "near are absolute-rpath"),
         (["audit", "x.whl", "--excluded", "x"], "--excluded"),
-        (["audits", "x.whl"], "audits"),
     ],
 )
 def test_bad_arguments_are_one_error(arguments: list[str], said: str) -> None:

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import elves
 import native
 from elves import Recipe, make
-from wainwright.formats.elf import Elf, ElfError, VersionNeed, looks_like_elf, misaligned, read_elf
+from wainwright.formats.elf import Elf, ElfError, VersionNeed, misaligned, read_elf
+from wainwright.formats.magic import looks_like_elf
 from wainwright.formats.symbols import Symbol, read_symbols
 
 FORMATS = [(64, True, 62), (64, False, 22), (32, True, 3), (32, False, 20)]

@@ -13,7 +13,7 @@ import pytest
 import native
 from elves import Recipe, make
 from wainwright.auditing.inspection import SMALL, Inspecting, Inspection
-from wainwright.auditing.reading import Wanted
+from wainwright.auditing.looking import Wanted
 from wainwright.formats.archive import Archive
 from wainwright.formats.elf import Elf
 

@@ -72,6 +72,24 @@ def test_what_is_no_field_and_what_is_missing_is_refused(made: Callable[..., Any
         made(**arguments)
 
 
+def test_the_first_values_of_a_class_are_made_as_all_others() -> None:
+    @light.dataclass(frozen=True, slots=True, kw_only=True)
+    class Fresh:
+        name: str
+        size: int = 0
+
+    for size in range(2 * light.FEW):
+        value = Fresh(name="a", size=size)
+        assert (value.name, value.size, Fresh(name="b").size) == ("a", size, 0)
+    first = light.dataclass(frozen=True, slots=True)(type("First", (), {"__annotations__": {"name": "str"}}))
+    for arguments in ({}, {"colour": 1}, {"name": "a", "colour": 1}):
+        with pytest.raises(TypeError):
+            first(**arguments)
+    with pytest.raises(TypeError):
+        first("a", name="a")
+    assert first("a").name == "a"
+
+
 @pytest.mark.parametrize("made", [Light, Standard])
 def test_it_is_frozen_slotted_and_keyword_only(made: Callable[..., Any]) -> None:
     value = made(name="a")

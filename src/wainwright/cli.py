@@ -48,29 +48,22 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str]) -> int:
     """Run one command and give its exit code; raises WainwrightError for bad arguments."""
     gc.set_threshold(100_000)  # thousands of members are thousands of values, none of which refers to itself
+    add, run = {
+        "audit": (_add_arguments, _audit),
+        "retag": (retagcli.add_arguments, retagcli.run),
+        "diff": (diffcli.add_arguments, diffcli.run),
+    }[argv[0]]
+    parser = _Parser(prog=f"wainwright {argv[0]}")
+    add(parser)
     try:
-        arguments = _parser().parse_args(list(argv))
+        arguments = parser.parse_args(list(argv[1:]))
     except SystemExit as finished:  # --help
         return finished.code if isinstance(finished.code, int) else Exit.RIGHT
-    run = {"audit": _audit, "retag": retagcli.run, "diff": diffcli.run}[arguments.command]
     return run(arguments)
 
 
-def _parser() -> _Parser:
-    parser = _Parser(prog="wainwright", description="Wheels at hand: judge, rename, compare.")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    _add_audit(commands)
-    retagcli.add(commands)
-    diffcli.add(commands)
-    return parser
-
-
-def _add_audit(commands: argparse._SubParsersAction[_Parser]) -> None:
-    audit = commands.add_parser(
-        "audit",
-        help="whether wheels run where their tags say",
-        description="Judge wheels: exit 0 when each keeps its claim, 1 on a violation, 2 when one cannot be read.",
-    )
+def _add_arguments(audit: argparse.ArgumentParser) -> None:
+    audit.description = "Judge wheels: exit 0 when each keeps its claim, 1 on a violation, 2 when one cannot be read."
     audit.add_argument("wheels", nargs="+", type=Path, metavar="WHEEL")
     audit.add_argument(
         "--glibc", type=retagcli.glibc, metavar="2.17", help="the claim, in the stead of the wheel's own tags"
@@ -130,7 +123,9 @@ def _audit(arguments: argparse.Namespace) -> int:
     return Exit.RIGHT if all(verdict.ok for verdict in verdicts) else Exit.FELL_SHORT
 
 
-def _terms(arguments: argparse.Namespace) -> Terms:
+def _terms(arguments: argparse.Namespace) -> Terms | None:
+    if not (arguments.exclude or arguments.allow or arguments.deny):
+        return None
     from wainwright.auditing.terms import Pattern, Terms
 
     return Terms(

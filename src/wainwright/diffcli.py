@@ -15,13 +15,9 @@ if TYPE_CHECKING:
     from wainwright.comparing.failing import Failure
 
 
-def add(commands: Any) -> None:
-    """Add the command to argparse's subcommands."""
-    diff = commands.add_parser(
-        "diff",
-        help="what changed between two wheels",
-        description="Compare two wheels: exit 0, 1 when a condition of --fail-on is met, 2 when one cannot be read.",
-    )
+def add_arguments(diff: argparse.ArgumentParser) -> None:
+    """Say what the command does and takes."""
+    diff.description = "Compare two wheels: exit 0, 1 when a condition of --fail-on is met, 2 when one cannot be read."
     diff.add_argument("old", type=Path, metavar="OLD")
     diff.add_argument("new", type=Path, metavar="NEW")
     form = diff.add_mutually_exclusive_group()

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 __all__ = ["dataclass", "replace"]
 
+FEW = 8  # values of a class before its `__init__` is compiled
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from dataclasses import dataclass, replace
@@ -46,8 +48,27 @@ def _made(cls: type, *, kw_only: bool, eq: bool) -> type:
         "__reduce__": _reduce,
     }
     made = type(cls)(cls.__name__, cls.__bases__, {**methods, **body, **fixed})
-    made.__init__ = _initializer(made, names, defaults, kw_only=kw_only)  # type: ignore[misc]
+    made.__init__ = _first_initializer(made, names, defaults, kw_only=kw_only)  # type: ignore[misc]
     return made
+
+
+def _first_initializer(cls: Any, names: tuple[str, ...], defaults: dict[str, Any], *, kw_only: bool) -> Any:
+    """Give an `__init__` for the first few values: of most classes there are no more, and compiling costs fifty."""
+    setters = {name: getattr(cls, name).__set__ for name in names}
+    left = FEW
+
+    def initialize(self: Any, *values: Any, **named: Any) -> None:
+        nonlocal left
+        left -= 1
+        told = {**defaults, **named}
+        if left < 0 or values or told.keys() != setters.keys():  # which the compiled one takes, or refuses in its words
+            cls.__init__ = _initializer(cls, names, defaults, kw_only=kw_only)
+            cls.__init__(self, *values, **named)
+            return
+        for name, value in told.items():
+            setters[name](self, value)
+
+    return initialize
 
 
 def _initializer(cls: Any, names: tuple[str, ...], defaults: dict[str, Any], *, kw_only: bool) -> Any:

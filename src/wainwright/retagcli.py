@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from wainwright.errors import Exit, WainwrightError
 from wainwright.values import Glibc
@@ -17,14 +17,11 @@ if TYPE_CHECKING:
 MENDED: Final = frozenset({"tag-mismatch"})
 
 
-def add(commands: Any) -> None:
-    """Add the command to argparse's subcommands."""
-    retag = commands.add_parser(
-        "retag",
-        help="give wheels the tags that they keep",
-        description="Replace every platform tag of a wheel by what was measured, or by a named floor that it keeps. No "
-        "other member than WHEEL and RECORD is touched. Exit 0, 1 when a wheel cannot keep the tag, 2 when it cannot "
-        "be read.",
+def add_arguments(retag: argparse.ArgumentParser) -> None:
+    """Say what the command does and takes."""
+    retag.description = (
+        "Replace every platform tag of a wheel by what was measured, or by a named floor that it keeps. No other "
+        "member than WHEEL and RECORD is touched. Exit 0, 1 when a wheel cannot keep the tag, 2 when it cannot be read."
     )
     retag.add_argument("wheels", nargs="+", type=Path, metavar="WHEEL")
     retag.add_argument("--glibc", type=glibc, metavar="2.28", help="this floor, not the measured one; never below it")

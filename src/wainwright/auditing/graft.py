@@ -24,7 +24,8 @@ from wainwright.auditing.terms import Outside, Terms
 from wainwright.completed import Run
 from wainwright.errors import Exit, WainwrightError
 from wainwright.formats.archive import Archive
-from wainwright.formats.elf import ElfError, looks_like_elf, read_elf
+from wainwright.formats.elf import ElfError, read_elf
+from wainwright.formats.magic import looks_like_elf
 from wainwright.formats.record import hashed, parse_record, write_record
 from wainwright.formats.rewriting import Copied, Written, write_archive
 from wainwright.formats.wheelfile import read_dist_info, read_text

@@ -8,12 +8,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from threading import Event, Thread
 from types import MappingProxyType, TracebackType
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
-from wainwright.auditing.reading import Interest, Member, Wanted, read_member
+from wainwright.auditing.reading import Member, read_member
 from wainwright.formats.archive import Archive, Entry, Problem
-from wainwright.formats.elf import ET_DYN, ET_EXEC, Elf
 from wainwright.light import dataclass
+
+if TYPE_CHECKING:
+    from wainwright.auditing.looking import Interest, Wanted
+    from wainwright.formats.elf import Elf
 
 MOST_WORKERS: Final = 8
 SMALL: Final = 1 << 17  # inflating and hashing takes longer from here on than what is between
@@ -92,6 +95,8 @@ class Inspecting:
         self._join()
         if self._raised:
             raise self._raised[0]
+        from wainwright.formats.elf import ET_DYN, ET_EXEC
+
         archive = self.archive
         members = tuple(self._found[entry.order] for entry in archive.entries if not entry.is_directory)
         elves = [(member, member.elf) for member in members if member.elf is not None]

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from wainwright.auditing.claims import Claim
+from wainwright.auditing.looking import Wanted
 from wainwright.auditing.policy import Policies, namespace, numbers
-from wainwright.auditing.reading import Member, Wanted
+from wainwright.auditing.reading import Member
 from wainwright.auditing.resolution import Resolution, always_held
 from wainwright.auditing.verdict import Need
 from wainwright.formats.elf import Elf, VersionNeed

@@ -10,7 +10,8 @@ from typing import Final
 
 from wainwright.completed import Run
 from wainwright.errors import Exit
-from wainwright.formats.elf import looks_like_elf, read_elf
+from wainwright.formats.elf import read_elf
+from wainwright.formats.magic import looks_like_elf
 
 NEWLY: Final = re.compile(r"^(?P<stem>[^.]+?)-[0-9a-f]{8}(?P<rest>\..*)$")  # auditwheel's hashed names
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from wainwright.errors import Exit, WainwrightError
 from wainwright.formats.archive import Archive
-from wainwright.formats.elfbytes import looks_like_elf
+from wainwright.formats.magic import looks_like_elf
 from wainwright.formats.record import hashed, read_cells, write_record
 from wainwright.formats.rewriting import Copied, Written, write_archive
 from wainwright.formats.wheelfile import DistInfo, read_dist_info, read_text, same_distribution

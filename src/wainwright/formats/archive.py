@@ -217,11 +217,11 @@ class Archive:
         *,
         algorithm: str = "sha256",
         keep: Callable[[bytes], bool] = _never,
-        sink: Sink | None = None,
+        sink: Callable[[], Sink] | None = None,
     ) -> Member:
         """Inflate, check and hash a member in one pass; `keep` sees its first block and says whether to keep its bytes.
 
-        With a `sink` they go there rather than into `data`. `algorithm` is a name that hashlib knows; raises
+        With a `sink` they go to what it gives rather than into `data`. `algorithm` is a name that hashlib knows; raises
         MemberError, and ValueError for another algorithm.
         """
         if entry.compressed <= INPUT and entry.size < OUTPUT:
@@ -229,12 +229,14 @@ class Archive:
             digest = hashlib.new(algorithm, block, usedforsecurity=False)
             wanted = bool(block) and keep(block)
             if sink and wanted:
-                sink.write(block)
+                sink().write(block)
             data = block if wanted and not sink else None
             return Member(entry=entry, size=entry.size, algorithm=algorithm, hash=digest.digest(), data=data)
         return self._digest(entry, algorithm, keep, sink)
 
-    def _digest(self, entry: Entry, algorithm: str, keep: Callable[[bytes], bool], sink: Sink | None) -> Member:
+    def _digest(
+        self, entry: Entry, algorithm: str, keep: Callable[[bytes], bool], sink: Callable[[], Sink] | None
+    ) -> Member:
         from wainwright.formats.hashing import hashing
 
         memory = io.BytesIO()
@@ -246,7 +248,7 @@ class Archive:
                 if first:
                     first = False
                     if keep(block):
-                        kept = sink or memory
+                        kept = sink() if sink else memory
                 if kept is not None:
                     kept.write(block)
         # BytesIO hands over its buffer without a copy, so a large member is held once.

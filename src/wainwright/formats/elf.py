@@ -22,13 +22,12 @@ from wainwright.formats.elfbytes import (
     Section,
     Segment,
     Sliced,
-    looks_like_elf,
     string_at,
 )
 from wainwright.formats.elfdynamic import DT_RUNPATH, DT_VERDEF, DT_VERNEED, VersionNeed, read_dynamic
 from wainwright.light import dataclass
 
-__all__ = ["Elf", "ElfError", "Segment", "VersionNeed", "looks_like_elf", "misaligned", "read_elf"]
+__all__ = ["Elf", "ElfError", "Segment", "VersionNeed", "misaligned", "read_elf"]
 
 ET_REL: Final = 1
 ET_EXEC: Final = 2

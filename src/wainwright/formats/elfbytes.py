@@ -8,6 +8,8 @@ from __future__ import annotations
 from struct import Struct
 from typing import Any, Final, NamedTuple, Protocol
 
+from wainwright.formats.magic import looks_like_elf
+
 PT_LOAD: Final = 1
 PT_DYNAMIC: Final = 2
 PT_INTERP: Final = 3
@@ -102,11 +104,6 @@ LAYOUTS: Final = {
 }
 
 
-def looks_like_elf(prefix: bytes) -> bool:
-    """Whether a file that begins so means to be ELF."""
-    return prefix[:4] == b"\x7fELF"
-
-
 def string_at(data: bytes | bytearray, at: int, end: int, what: str) -> str:
     """Read the NUL-terminated string at an offset, before `end`; `what` it is, for the error."""
     if not 0 <= at < end:
@@ -130,7 +127,7 @@ class ElfBytes:
         self.view = memoryview(data).cast("B") if isinstance(data, (bytes, memoryview)) else data
         self.size = len(self.view)
         self.ident = ident = bytes(self.view[:16])
-        if ident[:4] != b"\x7fELF":
+        if not looks_like_elf(ident):
             raise ElfError("it does not begin as an ELF file does")
         layout = LAYOUTS.get((ident[4], ident[5])) if len(ident) == 16 else None
         if layout is None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 if TYPE_CHECKING:
     from queue import Queue
 
-BLOCK: Final = 1 << 20
+BLOCK: Final = 1 << 22
 WAITING: Final = 4  # blocks of a member; who makes them waits for more
 
 

@@ -18,7 +18,6 @@ TAIL: Final = (1 << 20, 32)
 ANNOUNCED: Final = 16 << 20  # what the headers point to, unless it is larger
 BEFORE: Final = 1 << 20  # kept around what was asked for: tables that belong together lie together
 BEHIND: Final = 4 << 20
-DENSE: Final = 8 << 20  # files up to this size are kept whole
 MOST_LOOKS: Final = 16  # one is usual, two are rare
 KEPT: Final = frozenset({PT_DYNAMIC, PT_INTERP, PT_NOTE})
 

@@ -18,7 +18,8 @@ from typing import Final
 from wainwright.completed import Completed
 from wainwright.errors import Exit, WainwrightError
 from wainwright.formats.archive import Archive
-from wainwright.formats.elf import ElfError, looks_like_elf, read_elf
+from wainwright.formats.elf import ElfError, read_elf
+from wainwright.formats.magic import looks_like_elf
 from wainwright.formats.wheelfile import locate
 from wainwright.running.places import Place
 
