@@ -81,7 +81,7 @@ def test_the_first_values_of_a_class_are_made_as_all_others() -> None:
     for size in range(2 * light.FEW):
         value = Fresh(name="a", size=size)
         assert (value.name, value.size, Fresh(name="b").size) == ("a", size, 0)
-    first = light.dataclass(frozen=True, slots=True)(type("First", (), {"__annotations__": {"name": "str"}}))
+    first: Any = light.dataclass(frozen=True, slots=True)(type("First", (), {"__annotations__": {"name": "str"}}))
     for arguments in ({}, {"colour": 1}, {"name": "a", "colour": 1}):
         with pytest.raises(TypeError):
             first(**arguments)
