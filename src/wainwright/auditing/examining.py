@@ -34,7 +34,6 @@ SCHEMES: Final = {
     "data": PREFIX,
     "headers": f"{PREFIX}/include",
 }
-HASHES: Final = frozenset({"sha256", "sha384", "sha512", "sha3_256", "sha3_384", "sha3_512", "blake2b", "blake2s"})
 
 
 def examined(
@@ -112,7 +111,7 @@ def _installs_on(name: WheelName, major: int, minor: int) -> bool:
 
 
 def _algorithms(info: DistInfo) -> dict[str, str]:
-    return {row.path: row.algorithm for row in info.record or () if row.algorithm in HASHES}
+    return {row.path: row.algorithm for row in info.record or () if row.strong}
 
 
 def _most_common_arch(members: Iterable[Member]) -> str | None:

@@ -142,9 +142,8 @@ class Sorter:
             if folder.startswith(f"{SITE}/") and folder not in self.folders:
                 top = _word(folder[len(SITE) + 1 :].split("/")[0])
                 related += [(_kinship(library, top, words), text) for text, words in self._required]
-        nearest = sorted((kin for kin in related if kin[0]), key=lambda kin: -kin[0])
-        found = next((text for _, text in nearest if applies(text)), "")  # which asks packaging about markers
-        name = PROJECT.match(found)
+        nearest = sorted((pair for pair in related if pair[0]), key=lambda pair: -pair[0])
+        name = PROJECT.match(next((text for _, text in nearest if applies(text)), ""))
         return name[0] if name else None
 
     @cached_property

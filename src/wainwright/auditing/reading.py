@@ -59,10 +59,10 @@ def read_member(archive: Archive, entry: Entry, algorithm: str, interest: Intere
     problem: str | None = None
     try:
         read = archive.digest(entry, algorithm=algorithm, keep=keep, sink=sink if entry.size > DENSE else None)
-        if first and looks_like_elf(first[0]):
+        data = windows[0] if windows else read.data
+        if data is not None:
             from wainwright.auditing.looking import look
 
-            data = windows[0] if windows else read.data or b""
             elf, symbols, extension, problem = look(archive, entry, data, interest)
     except MemberError as error:
         return Member(

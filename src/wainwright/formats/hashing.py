@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 if TYPE_CHECKING:
     from queue import Queue
 
-BLOCK: Final = 1 << 22
+BLOCK: Final = 1 << 22  # of a whole file: few steps, since each may wait for the interpreter
 WAITING: Final = 4  # blocks of a member; who makes them waits for more
 
 
@@ -81,8 +81,9 @@ class WholeHash:
 
     def _run(self) -> None:
         at = 0
-        block = memoryview(bytearray(BLOCK))  # one for all: pages that are new each time cost as much as the hash
         try:
+            # one block for all: pages that are new each time cost as much as the hash
+            block = memoryview(bytearray(max(1, min(BLOCK, os.fstat(self._descriptor).st_size))))
             while self._wanted and (size := os.preadv(self._descriptor, [block], at)):
                 self._digest.update(block[:size])
                 at += size
