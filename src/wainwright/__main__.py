@@ -10,10 +10,10 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NoReturn
 
 from wainwright import __version__
 from wainwright.errors import Exit, WainwrightError, of_system
+from wainwright.light import Final, NoReturn
 
 AT_HAND: Final = ("audit", "retag", "diff")
 SESSION_WORDS: Final = ("--only", "--jobs", "-j", "--dry-run")

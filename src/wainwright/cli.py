@@ -8,10 +8,10 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
 
 from wainwright import diffcli, retagcli
 from wainwright.errors import Exit, WainwrightError
+from wainwright.light import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from wainwright.auditing.terms import Terms

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from wainwright.errors import Exit
+from wainwright.light import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 from enum import IntEnum
-from typing import Final
+
+from wainwright.light import Final
 
 
 class Exit(IntEnum):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
 from wainwright.errors import Exit, WainwrightError
+from wainwright.light import TYPE_CHECKING, Final
 from wainwright.values import Glibc
 
 if TYPE_CHECKING:

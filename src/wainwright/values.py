@@ -6,9 +6,8 @@ import os
 import re
 import sys
 from functools import total_ordering
-from typing import Final
 
-from wainwright.light import dataclass
+from wainwright.light import Final, dataclass
 
 # PEP 600: manylinux_${GLIBCMAJOR}_${GLIBCMINOR}_${ARCH}; PEP 656: musllinux_${MUSLMAJOR}_${MUSLMINOR}_${ARCH}
 # The names before PEP 600, which older pips alone know, and the architectures that each was defined for.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from wainwright.formats.archive import Archive
 from wainwright.formats.wheelname import parse_wheel_name
+from wainwright.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path

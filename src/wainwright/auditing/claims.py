@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Final
 
 from wainwright.auditing.policy import Policies, Policy
-from wainwright.light import dataclass
+from wainwright.light import Final, dataclass
 from wainwright.values import LEGACY_ALIASES, Glibc
 
 # PEP 600, PEP 656, and the legacy names of PEP 513, 571 and 599

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import partial
-from typing import Final
 
 from wainwright.auditing.case import Case
 from wainwright.auditing.claims import Claim, Platforms, claim_of, read_platforms
@@ -22,7 +21,7 @@ from wainwright.auditing.verdict import Measured
 from wainwright.formats.archive import Archive, MemberError
 from wainwright.formats.wheelfile import DistInfo, locate, read_dist_info, read_text
 from wainwright.formats.wheelname import WheelName
-from wainwright.light import replace
+from wainwright.light import Final, replace
 from wainwright.values import Glibc
 
 PREFIX: Final = "/prefix"

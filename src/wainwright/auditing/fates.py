@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Final
 
 from wainwright.auditing.claims import Claim
 from wainwright.auditing.policy import LOADERS, Policies
@@ -16,7 +15,7 @@ from wainwright.auditing.resolution import SITE, Resolution
 from wainwright.auditing.terms import Outside, Pattern, Terms
 from wainwright.auditing.verdict import Libraries
 from wainwright.formats.elf import Elf
-from wainwright.light import dataclass
+from wainwright.light import Final, dataclass
 from wainwright.values import Glibc
 
 # How copies are told apart: by auditwheel (libz-1d0d8f4e.so.1) and by PyTorch's own scripts (libz.1d0d8f4e.so.1)

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from threading import Event, Thread
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Final, final
 
 from wainwright.auditing.reading import Member, read_member
 from wainwright.formats.archive import Archive, Entry, Problem
-from wainwright.light import dataclass
+from wainwright.light import TYPE_CHECKING, Final, dataclass, final
 
 if TYPE_CHECKING:
     from wainwright.auditing.looking import Interest, Wanted

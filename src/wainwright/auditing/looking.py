@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Final, NamedTuple, TypeVar
 
 from wainwright.formats.archive import Archive, Entry
 from wainwright.formats.elf import Elf, ElfError, read_elf
@@ -12,8 +11,12 @@ from wainwright.formats.elfbytes import PT_LOAD, Absent
 from wainwright.formats.elfdynamic import DT_STRSZ, DT_STRTAB
 from wainwright.formats.symbols import Symbol, read_symbols
 from wainwright.formats.windows import Windows
+from wainwright.light import TYPE_CHECKING, Final, NamedTuple
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 PYTHON_PREFIXES: Final = ("Py", "_Py")
 PYTHON_NAME: Final = re.compile(rb"Py[A-Z_]")

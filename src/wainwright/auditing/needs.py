@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from typing import Final, NamedTuple
 
 from wainwright.auditing.claims import Claim
 from wainwright.auditing.looking import Wanted
@@ -14,6 +13,7 @@ from wainwright.auditing.resolution import Resolution, always_held
 from wainwright.auditing.verdict import Need
 from wainwright.formats.elf import Elf, VersionNeed
 from wainwright.formats.symbols import Symbol
+from wainwright.light import Final, NamedTuple
 from wainwright.values import Glibc
 
 RELR: Final = "GLIBC_ABI_DT_RELR"

@@ -6,12 +6,12 @@ import re
 import sysconfig
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import Final
 
 from wainwright.completed import Run
 from wainwright.errors import Exit
 from wainwright.formats.elf import read_elf
 from wainwright.formats.magic import looks_like_elf
+from wainwright.light import Final
 
 NEWLY: Final = re.compile(r"^(?P<stem>[^.]+?)-[0-9a-f]{8}(?P<rest>\..*)$")  # auditwheel's hashed names
 

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
 
 from wainwright.auditing.policyfile import Entry, installed_data, read_policies
 from wainwright.errors import Exit, WainwrightError
-from wainwright.light import dataclass
+from wainwright.light import Final, dataclass
 from wainwright.values import Glibc
 
 # glibc, config of each port: the loader may be needed by name, and is always there

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NoReturn
 
 from wainwright.errors import Exit, WainwrightError
-from wainwright.light import dataclass
+from wainwright.light import Any, NoReturn, dataclass
 from wainwright.values import Glibc
 
 

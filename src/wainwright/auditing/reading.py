@@ -6,11 +6,9 @@ What reads ELF is imported when the first block of a member is there: threads in
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 from wainwright.formats.archive import Archive, Entry, MemberError
 from wainwright.formats.magic import is_linker_script, looks_like_elf
-from wainwright.light import dataclass
+from wainwright.light import TYPE_CHECKING, Final, dataclass
 
 if TYPE_CHECKING:
     from wainwright.auditing.looking import Interest

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Final
+
+from wainwright.light import Final
 
 MINORS: Final = ("2.7", *(f"3.{minor}" for minor in range(6, 16)))
 MACHINES: Final = ("x86_64", "aarch64")

@@ -14,11 +14,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Final
 
 from wainwright.auditing.processes import Loadable, Processes, loads_with
 from wainwright.formats.elf import Elf
-from wainwright.light import dataclass
+from wainwright.light import Any, Final, dataclass
 
 SITE: Final = "/prefix/lib/pythonX.Y/site-packages"  # a made-up place: the verdict knows no real one
 ORIGIN: Final = re.compile(r"\$(?:ORIGIN\b|\{ORIGIN\})")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
 
 from wainwright import __version__
+from wainwright.light import Any, Final
 
 SBOM: Final = "sboms/wainwright.cdx.json"  # PEP 770: software bills of materials live in .dist-info/sboms
 

@@ -6,9 +6,8 @@ import posixpath
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final
 
-from wainwright.light import dataclass
+from wainwright.light import Final, dataclass
 
 # Every name that a verdict may carry, so that `audit.allow` and `audit.deny` can be checked before any wheel exists.
 RULES: Final = frozenset(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
-from typing import Any, Final
 
-from wainwright.light import dataclass
+from wainwright.light import Any, Final, dataclass
 from wainwright.values import Glibc
 
 VERSION: Final = 1  # of the JSON; raised when a reader of the old shape would misread the new one

@@ -13,7 +13,6 @@ import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Protocol, final
 
 from wainwright.formats.inflating import INPUT, OUTPUT, at_once, checked, inflated
 from wainwright.formats.zipdirectory import (
@@ -28,7 +27,7 @@ from wainwright.formats.zipdirectory import (
 )
 from wainwright.formats.zipmembers import read_entries
 from wainwright.formats.zipproblems import layout_problems, name_problems
-from wainwright.light import dataclass
+from wainwright.light import TYPE_CHECKING, Any, Final, Protocol, dataclass, final
 
 if TYPE_CHECKING:
     from wainwright.formats.hashing import WholeHash

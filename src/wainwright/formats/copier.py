@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Thread
-from typing import Final, final
 
 from wainwright.errors import WainwrightError
 from wainwright.formats.archive import Archive
+from wainwright.light import Final, final
 
 BLOCK: Final = 1 << 20
 CHUNK: Final = 1 << 26  # that the kernel copies at a time: nobody can stop it within

@@ -7,7 +7,6 @@ headers are never needed (the loader does not read them); where they are there, 
 from __future__ import annotations
 
 from struct import unpack, unpack_from
-from typing import Any, Final
 
 from wainwright.formats.elfbytes import (
     MAX_STRING,
@@ -25,7 +24,7 @@ from wainwright.formats.elfbytes import (
     string_at,
 )
 from wainwright.formats.elfdynamic import DT_RUNPATH, DT_VERDEF, DT_VERNEED, VersionNeed, read_dynamic
-from wainwright.light import dataclass
+from wainwright.light import Any, Final, dataclass
 
 __all__ = ["Elf", "ElfError", "Segment", "VersionNeed", "misaligned", "read_elf"]
 

@@ -6,9 +6,9 @@ Nothing here believes a count or an offset. Whatever the bytes are, a read gives
 from __future__ import annotations
 
 from struct import Struct
-from typing import Any, Final, NamedTuple, Protocol
 
 from wainwright.formats.magic import looks_like_elf
+from wainwright.light import Any, Final, NamedTuple, Protocol
 
 PT_LOAD: Final = 1
 PT_DYNAMIC: Final = 2

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import takewhile
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
 
 from wainwright.formats.elfbytes import ElfBytes, ElfError, Segment, string_at
+from wainwright.light import Any, Final, NamedTuple
 
 DT_NEEDED: Final = 1
 DT_STRTAB: Final = 5

@@ -7,7 +7,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Thread
-from typing import TYPE_CHECKING, Final, Protocol
+
+from wainwright.light import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from queue import Queue

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Any, Final
 
 from wainwright.formats.zipdirectory import STORED, Entry, MemberError
+from wainwright.light import Any, Final
 
 # Of one step of the inflater. Smaller ones keep threads waiting for each other, as between two steps one alone runs.
 INPUT: Final = 1 << 18

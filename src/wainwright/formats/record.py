@@ -6,9 +6,8 @@ import base64
 import binascii
 import io
 from collections.abc import Iterable, Sequence
-from typing import Final
 
-from wainwright.light import dataclass
+from wainwright.light import Final, dataclass
 
 # The binary distribution format: "The hash algorithm must be sha256 or better; specifically, md5, sha1 and sha224 are
 # not permitted".

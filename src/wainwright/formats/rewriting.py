@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 from wainwright.errors import Exit, WainwrightError, is_full
 from wainwright.formats.archive import Archive
@@ -28,6 +27,7 @@ from wainwright.formats.ziprecords import (
     local_header,
     renamed_header,
 )
+from wainwright.light import Final
 
 # A copy would carry these faults into the new archive, or turn them into others.
 UNSOUND: Final[frozenset[Kind]] = frozenset({"broken", "disagreement", "duplicate", "overlap"})

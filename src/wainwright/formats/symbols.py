@@ -10,11 +10,11 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import repeat
-from typing import Final, NamedTuple
 
 from wainwright.formats.elf import ET_EXEC, Elf
 from wainwright.formats.elfbytes import ElfBytes, ElfError, Sliced
 from wainwright.formats.elfdynamic import Strings, read_definitions
+from wainwright.light import Final, NamedTuple
 
 __all__ = ["Symbol", "read_symbols"]
 

@@ -10,12 +10,11 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice, product
 from math import prod
-from typing import Final
 
 from wainwright.formats.archive import Archive, Entry, MemberError
 from wainwright.formats.record import Row, parse_record
 from wainwright.formats.wheelname import WheelName, canonical_name, same_version
-from wainwright.light import dataclass
+from wainwright.light import Final, dataclass
 
 # Each larger than any in use, and small enough that what they become in memory stays small: a METADATA holds a README.
 TEXT_LIMIT: Final = 64 << 20

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from itertools import product
-from typing import Final
 
 from wainwright.formats.zipdirectory import ArchiveError
-from wainwright.light import dataclass
+from wainwright.light import Final, dataclass
 
 # Versions as most are: PEP 440 has nothing to normalise in them, and packaging need not be imported.
 PLAIN: Final = re.compile(r"(?:0|[1-9][0-9]{0,8})(?:\.(?:0|[1-9][0-9]{0,8})){0,4}")

@@ -8,9 +8,9 @@ is read that was not kept, whatever the file says of itself.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from wainwright.formats.elfbytes import PT_DYNAMIC, PT_INTERP, PT_NOTE, Absent, ElfBytes, ElfError
+from wainwright.light import Final
 
 # Kept of every file: the head holds the tables of the dynamic section in nearly all, the tail what patchelf has moved.
 HEAD: Final = (2 << 20, 8)  # at least so many bytes, or this part of the file

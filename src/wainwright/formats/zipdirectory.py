@@ -8,10 +8,9 @@ from __future__ import annotations
 import stat
 import struct
 from collections.abc import Callable, Iterator
-from typing import Final, Literal, NamedTuple
 
 from wainwright.errors import Exit, WainwrightError
-from wainwright.light import dataclass
+from wainwright.light import Final, Literal, NamedTuple, dataclass
 
 STORED: Final = 0
 DEFLATED: Final = 8

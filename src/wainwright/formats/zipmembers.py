@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Final
 
 from wainwright.formats.zipdirectory import (
     CENTRAL,
@@ -24,6 +23,7 @@ from wainwright.formats.zipdirectory import (
     Problem,
     extra_fields,
 )
+from wainwright.light import Final
 
 LENGTHS: Final = struct.Struct("<3H")  # of name, extra fields and comment
 DESCRIPTOR: Final = b"PK\7\x08"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Final
 
 from wainwright.formats.zipdirectory import CENTRAL, END, END64, FULL, LOCAL, LOCATOR, UNICODE_PATH, ZIP64, Entry
+from wainwright.light import Final
 
 FULLS: Final = FULL.to_bytes(4, "little")
 UTF8: Final = 0x800  # 4.4.4 bit 11

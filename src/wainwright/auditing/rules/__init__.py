@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from wainwright.auditing.case import Rule
 from wainwright.auditing.rules import (
     archives,
@@ -17,6 +15,7 @@ from wainwright.auditing.rules import (
     terms,
 )
 from wainwright.auditing.verdict import Severity
+from wainwright.light import Final
 
 WARNING: Final = Severity.WARNING
 NOTE: Final = Severity.NOTE

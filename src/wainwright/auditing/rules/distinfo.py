@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final
 
 from wainwright.auditing.case import Case
 from wainwright.auditing.reading import Member
@@ -13,6 +12,7 @@ from wainwright.auditing.verdict import Finding
 from wainwright.formats.record import Row
 from wainwright.formats.wheelfile import same_distribution
 from wainwright.formats.wheelname import canonical_name, same_version
+from wainwright.light import Final
 
 DATA_FOLDER: Final = re.compile(r"[^-]+-[0-9][^-]*\.data")
 MOST_TAGS: Final = 6

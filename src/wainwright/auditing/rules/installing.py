@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final
 
 from wainwright.auditing.case import Case
 from wainwright.auditing.verdict import Finding
 from wainwright.formats.wheelfile import Headers
+from wainwright.light import Final
 
 SCHEMES: Final = frozenset({"purelib", "platlib", "headers", "scripts", "data"})
 SCRIPTS: Final = frozenset({"console_scripts", "gui_scripts"})

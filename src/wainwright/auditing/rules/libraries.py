@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
-from typing import Final
 
 from wainwright.auditing.case import Case
 from wainwright.auditing.claims import Claim
@@ -15,6 +14,7 @@ from wainwright.auditing.resolution import origin_path
 from wainwright.auditing.rules.objects import LIBRARY_NAME
 from wainwright.auditing.terms import Pattern
 from wainwright.auditing.verdict import Finding
+from wainwright.light import Final
 
 MOST_NAMED: Final = 12
 LIBPYTHON_HINT: Final = "extension modules do not link against libpython: the interpreter has its symbols"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
-from typing import Final
 
 from wainwright.auditing.case import Case
 from wainwright.auditing.processes import is_program
@@ -13,6 +12,7 @@ from wainwright.auditing.reading import Member
 from wainwright.auditing.verdict import Finding
 from wainwright.formats.elf import EM_ARM, ET_DYN, ET_EXEC, Elf
 from wainwright.formats.elfbytes import PT_DYNAMIC
+from wainwright.light import Final
 
 MODULE_NAME: Final = re.compile(r"\.(?:cpython-3[^/]*|pypy3[^/]*|abi3)\.so$")
 LIBRARY_NAME: Final = re.compile(r"(?:^|/)[^/]+\.so(?:\.[0-9]+)*$")

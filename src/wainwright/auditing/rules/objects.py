@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
 
 from wainwright.auditing.case import Case
 from wainwright.auditing.resolution import LOADER
 from wainwright.auditing.verdict import Finding
 from wainwright.formats.elf import Elf, misaligned
+from wainwright.light import Final
 from wainwright.values import Glibc
 
 X86: Final = frozenset({"x86_64", "i686"})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from wainwright.auditing.case import Case
 from wainwright.auditing.reading import Member
@@ -11,6 +10,7 @@ from wainwright.auditing.rules.loader import is_module
 from wainwright.auditing.verdict import Finding
 from wainwright.formats.elf import Elf
 from wainwright.formats.wheelfile import locate
+from wainwright.light import Final
 
 ELSEWHERE: Final = (".dll", ".dylib", ".exe", ".pyd")
 BACKEND_HINT: Final = (

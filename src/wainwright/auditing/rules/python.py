@@ -6,10 +6,10 @@ import posixpath
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Final
 
 from wainwright.auditing.case import Case
 from wainwright.auditing.verdict import Finding
+from wainwright.light import Final
 
 PYTHON_TAG: Final = re.compile(r"cp3([0-9]+)")
 ONE_PYTHON: Final = re.compile(r"\.cpython-3[0-9]+[a-z]*-")  # for that Python alone, whatever the tag is

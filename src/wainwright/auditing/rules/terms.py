@@ -6,7 +6,6 @@ import posixpath
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from typing import Final
 
 from wainwright.auditing.case import Case
 from wainwright.auditing.fates import plain_name
@@ -15,6 +14,7 @@ from wainwright.auditing.requirements import applies
 from wainwright.auditing.terms import Outside, Pattern
 from wainwright.auditing.verdict import Finding
 from wainwright.formats.wheelname import canonical_name
+from wainwright.light import Final
 
 MOST_GROWTH: Final = 1.2
 LARGEST: Final = 10
