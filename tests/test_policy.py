@@ -21,7 +21,7 @@ def policies() -> Policies:
 
 def test_agrees_with_auditwheel_where_that_has_a_policy(policies: Policies) -> None:
     seen = 0
-    for entry in json.loads((installed_data() / "manylinux-policy.json").read_text()):
+    for entry in json.loads(Path(installed_data(), "manylinux-policy.json").read_text()):
         for arch, limits in entry["symbol_versions"].items():
             floor = Glibc.parse(entry["name"].removeprefix("manylinux_"))
             policy = policies.at(floor, arch)

@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from wainwright import __version__
 from wainwright.errors import Exit, WainwrightError, of_system
@@ -78,12 +77,17 @@ def _is_at_hand(words: Sequence[str]) -> bool:
     """Tell `wainwright audit demo.whl`, the wheel at hand, from `wainwright audit -- v0.9.2`, the session."""
     if not words or words[0] not in AT_HAND:
         return False
-    if len(words) == 1 and not Path("release.toml").exists():
-        return True  # it says that a wheel is missing
+    if len(words) == 1:
+        from pathlib import Path
+
+        if not Path("release.toml").exists():
+            return True  # it says that a wheel is missing
     return words[0] == "retag" or not (all(word.split("=")[0] in SESSION_WORDS for word in words[1:2]) or "--" in words)
 
 
 def _sessions(words: Sequence[str]) -> int:
+    from pathlib import Path
+
     from wainwright.declaration.config import load
     from wainwright.sessions.edge import closing_line, interrupted, report
     from wainwright.sessions.graph import expand, in_order

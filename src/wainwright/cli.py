@@ -5,17 +5,17 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import posixpath
 import sys
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
-from wainwright import diffcli, retagcli
 from wainwright.errors import Exit, WainwrightError
 from wainwright.light import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from wainwright.auditing.terms import Terms
     from wainwright.auditing.verdict import Verdict
+    from wainwright.values import Glibc
 
 
 class _Formatter(argparse.HelpFormatter):
@@ -48,11 +48,7 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str]) -> int:
     """Run one command and give its exit code; raises WainwrightError for bad arguments."""
     gc.set_threshold(100_000)  # thousands of members are thousands of values, none of which refers to itself
-    add, run = {
-        "audit": (_add_arguments, _audit),
-        "retag": (retagcli.add_arguments, retagcli.run),
-        "diff": (diffcli.add_arguments, diffcli.run),
-    }[argv[0]]
+    add, run = _command(argv[0])
     parser = _Parser(prog=f"wainwright {argv[0]}")
     add(parser)
     try:
@@ -62,12 +58,33 @@ def main(argv: Sequence[str]) -> int:
     return run(arguments)
 
 
+def _command(name: str) -> tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int]]:
+    """Give what adds a command's arguments, and what runs it."""
+    if name == "retag":
+        from wainwright import retagcli
+
+        return retagcli.add_arguments, retagcli.run
+    if name == "diff":
+        from wainwright import diffcli
+
+        return diffcli.add_arguments, diffcli.run
+    return _add_arguments, _audit
+
+
+def glibc(text: str) -> Glibc:
+    """Read a glibc version as argparse wants it."""
+    from wainwright.values import Glibc
+
+    try:
+        return Glibc.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 def _add_arguments(audit: argparse.ArgumentParser) -> None:
     audit.description = "Judge wheels: exit 0 when each keeps its claim, 1 on a violation, 2 when one cannot be read."
-    audit.add_argument("wheels", nargs="+", type=Path, metavar="WHEEL")
-    audit.add_argument(
-        "--glibc", type=retagcli.glibc, metavar="2.17", help="the claim, in the stead of the wheel's own tags"
-    )
+    audit.add_argument("wheels", nargs="+", metavar="WHEEL")
+    audit.add_argument("--glibc", type=glibc, metavar="2.17", help="the claim, in the stead of the wheel's own tags")
     audit.add_argument(
         "--exclude", action="append", default=[], metavar="PATTERN",
         help="a library left to the user's machine, by soname; may be repeated; one that matches nothing is an error",
@@ -115,7 +132,7 @@ def _audit(arguments: argparse.Namespace) -> int:
         try:
             verdicts.append(audit(wheel, claim=arguments.glibc, terms=_terms(arguments)))
         except ArchiveError as error:
-            errors.append((wheel.name, str(error)))
+            errors.append((posixpath.basename(wheel), str(error)))
     verdicts = _matched_elsewhere(verdicts)
     _show(verdicts, errors, as_json=arguments.json)
     if errors:

@@ -6,12 +6,13 @@ import argparse
 import sys
 from pathlib import Path
 
+from wainwright.cli import glibc
 from wainwright.errors import Exit, WainwrightError
 from wainwright.light import TYPE_CHECKING, Final
-from wainwright.values import Glibc
 
 if TYPE_CHECKING:
     from wainwright.auditing.verdict import Verdict
+    from wainwright.values import Glibc
 
 # What new tags set right, or what says no more than that the old ones were wrong.
 MENDED: Final = frozenset({"tag-mismatch"})
@@ -30,14 +31,6 @@ def add_arguments(retag: argparse.ArgumentParser) -> None:
     retag.add_argument(
         "--wheel-dir", "-w", type=Path, metavar="DIR", help="where to; the wheel's own folder by default"
     )
-
-
-def glibc(text: str) -> Glibc:
-    """Read a glibc version as argparse wants it."""
-    try:
-        return Glibc.parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def run(arguments: argparse.Namespace) -> int:

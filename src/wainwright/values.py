@@ -9,6 +9,9 @@ from functools import total_ordering
 
 from wainwright.light import Final, dataclass
 
+# Where an audit takes a path: it starts without pathlib, which takes longer to import than many a wheel to read.
+StrPath = str | os.PathLike[str]
+
 # PEP 600: manylinux_${GLIBCMAJOR}_${GLIBCMINOR}_${ARCH}; PEP 656: musllinux_${MUSLMAJOR}_${MUSLMINOR}_${ARCH}
 # The names before PEP 600, which older pips alone know, and the architectures that each was defined for.
 _INTEL: Final = ("x86_64", "i686")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Sequence
 
 from wainwright.formats.archive import Archive
@@ -14,11 +15,11 @@ if TYPE_CHECKING:
     from wainwright.auditing.case import Case
     from wainwright.auditing.terms import Outside, Terms
     from wainwright.auditing.verdict import Verdict
-    from wainwright.values import Glibc
+    from wainwright.values import Glibc, StrPath
 
 
 def audit(
-    wheel: Path,
+    wheel: StrPath,
     *,
     claim: Glibc | None = None,
     terms: Terms | None = None,
@@ -37,7 +38,7 @@ def audit(
 
 
 def examine(
-    wheel: Path,
+    wheel: StrPath,
     *,
     claim: Glibc | None = None,
     terms: Terms | None = None,
@@ -45,7 +46,7 @@ def examine(
     original: Path | None = None,
 ) -> Case:
     """Read and measure one wheel without judging it; takes and raises what `audit` does."""
-    name = parse_wheel_name(wheel.name)
+    name = parse_wheel_name(posixpath.basename(wheel))
     with Archive.open(wheel, hashed=True) as archive:  # a thread computes its hash during the imports that follow
         from wainwright.auditing.inspection import Inspecting
 

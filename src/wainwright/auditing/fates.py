@@ -6,7 +6,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 
 from wainwright.auditing.claims import Claim
 from wainwright.auditing.policy import LOADERS, Policies
@@ -121,10 +120,11 @@ class Sorter:
         return self.patterns[library]
 
     def _find_patterns(self, library: str) -> tuple[Pattern, ...]:
+        patterns = patterns_of(self.terms)
+        if not patterns:
+            return ()
         known = self.by_name.get(library) or _unseen(library)
-        found = tuple(
-            pattern for pattern in patterns_of(self.terms) if pattern.matches(known) or pattern.matches_name(library)
-        )
+        found = tuple(pattern for pattern in patterns if pattern.matches(known) or pattern.matches_name(library))
         for pattern in found:
             self.matched[pattern.text][known.real_path or library if pattern.is_path else library] = None
         return found
@@ -188,6 +188,8 @@ def is_musl_library(name: str) -> bool:
 
 
 def _unseen(library: str) -> Outside:
+    from pathlib import Path
+
     return Outside(name=library, soname=library, path="", real_path="", copy=Path())
 
 

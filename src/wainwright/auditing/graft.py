@@ -112,7 +112,7 @@ def _slim(
         if needed & names:
             needy[entry.name] = data
             others |= needed - names
-    info = read_dist_info(archive, parse_wheel_name(archive.path.name))
+    info = read_dist_info(archive, parse_wheel_name(archive.filename))
     kept = {
         entry.name: entry
         for entry in archive.entries
@@ -129,7 +129,7 @@ def _slim(
             members.append(Copied(archive=archive, entries=(entry,)))
         else:
             members.append(Written(name=name, data=blind, like=entry))
-    slim = folder / archive.path.name
+    slim = folder / archive.filename
     write_archive(slim, [*members, record])
     return slim, frozenset(others)
 
@@ -209,9 +209,9 @@ def _grafts(changes: Mapping[str, tuple[bytes, int]], sources: Iterable[Outside]
 
 def _merge(archive: Archive, changes: Mapping[str, tuple[bytes, int]], grafts: Sequence[Graft], target: Path) -> None:
     """Write the wheel anew: changed members deflated, all others copied, RECORD told of both."""
-    info = read_dist_info(archive, parse_wheel_name(archive.path.name))
+    info = read_dist_info(archive, parse_wheel_name(archive.filename))
     written = {name: data for name, (data, _) in changes.items()}
-    written[f"{info.folder}/{SBOM}"] = sbom(archive.path.name, grafts)
+    written[f"{info.folder}/{SBOM}"] = sbom(archive.filename, grafts)
     rows = [row.cells for row in parse_record(read_text(archive, info.record_name))]
     rows = [(row[0], *hashed(written[row[0]])) if row[0] in written else row for row in rows]
     recorded = {row[0] for row in rows}

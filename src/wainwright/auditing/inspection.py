@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from threading import Event, Thread
 from types import MappingProxyType, TracebackType
 
@@ -26,7 +25,7 @@ USUAL: Final = "sha256"
 class Inspection:
     """Everything that was read from one wheel."""
 
-    path: Path
+    path: str
     size: int
     sha256: str
     members: tuple[Member, ...]

@@ -21,7 +21,7 @@ def judge(case: Case) -> Verdict:
         if broken and (rule.severity, severity) == (Severity.VIOLATION, Severity.WARNING):
             waived[rule.name] = None
     return Verdict(
-        wheel=case.wheel.path.name,
+        wheel=case.name.filename,
         sha256=case.wheel.sha256,
         arch=case.arch,
         claimed=tuple(claim.tag for claim in case.claims),

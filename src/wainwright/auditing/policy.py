@@ -6,15 +6,15 @@ exact, and those of the C++ runtime, libgcc and zlib are the ones of the nearest
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
-from pathlib import Path
 from types import MappingProxyType
 
 from wainwright.auditing.policyfile import Entry, installed_data, read_policies
 from wainwright.errors import Exit, WainwrightError
 from wainwright.light import Final, dataclass
-from wainwright.values import Glibc
+from wainwright.values import Glibc, StrPath
 
 # glibc, config of each port: the loader may be needed by name, and is always there
 LOADERS: Final = MappingProxyType(
@@ -211,10 +211,10 @@ def _musl(policies: Policies, version: Glibc, arch: str) -> Policy:
 
 
 @cache
-def load_policies(folder: Path | None = None) -> Policies:
+def load_policies(folder: StrPath | None = None) -> Policies:
     """Read auditwheel's data, without importing auditwheel; raises WainwrightError where it is absent or differs."""
     folder = installed_data() if folder is None else folder
     return Policies(
-        manylinux=read_policies(folder / "manylinux-policy.json", "manylinux_"),
-        musllinux=read_policies(folder / "musllinux-policy.json", "musllinux_"),
+        manylinux=read_policies(posixpath.join(folder, "manylinux-policy.json"), "manylinux_"),
+        musllinux=read_policies(posixpath.join(folder, "musllinux-policy.json"), "musllinux_"),
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import posixpath
 from collections.abc import Mapping
 from importlib.util import find_spec
-from pathlib import Path
 from types import MappingProxyType
 
 from wainwright.errors import Exit, WainwrightError
@@ -24,18 +24,18 @@ class Entry:
     blacklist: Mapping[str, frozenset[str]]
 
 
-def installed_data() -> Path:
+def installed_data() -> str:
     """Find the folder of auditwheel's data; raises WainwrightError where it is not installed."""
     spec = find_spec("auditwheel")
     for place in (spec.submodule_search_locations or ()) if spec else ():
-        return Path(place, "policy")
+        return posixpath.join(place, "policy")
     raise WainwrightError("auditwheel is not installed", code=Exit.AUDIT, hint="python -m pip install auditwheel")
 
 
-def read_policies(path: Path, prefix: str) -> tuple[Entry, ...]:
+def read_policies(path: str, prefix: str) -> tuple[Entry, ...]:
     """Read one file, lowest policy first; `prefix` is how its policies are named: `manylinux_`, `musllinux_`."""
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(_read(path))
     except (OSError, ValueError) as error:
         _differs(path, str(error))
     if not isinstance(data, list):
@@ -49,7 +49,7 @@ def read_policies(path: Path, prefix: str) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-def _entry(path: Path, item: Any, prefix: str) -> Entry:
+def _entry(path: str, item: Any, prefix: str) -> Entry:
     name = item.get("name") if isinstance(item, dict) else None
     if not isinstance(name, str) or not name.startswith(prefix):
         _differs(path, f"a policy is named {name!r}")
@@ -73,8 +73,13 @@ def _entry(path: Path, item: Any, prefix: str) -> Entry:
     )
 
 
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:  # noqa: PTH123 - an audit starts without pathlib
+        return file.read()
+
+
 def _is_names(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+    return isinstance(value, list) and set(map(type, value)) <= {str}
 
 
 def _is_lists(value: Any) -> bool:
@@ -85,10 +90,10 @@ def _frozen(lists: dict[str, list[str]]) -> Mapping[str, frozenset[str]]:
     return MappingProxyType({name: frozenset(values) for name, values in lists.items()})
 
 
-def _differs(path: Path, how: str) -> NoReturn:
+def _differs(path: str, how: str) -> NoReturn:
     raise WainwrightError(
         f"auditwheel's policy data is not as it is known here: {how}",
         code=Exit.AUDIT,
-        where=str(path),
+        where=path,
         hint="install a version of auditwheel that this version of wainwright was tested with: 'auditwheel>=6.8,<7'",
     )

@@ -5,9 +5,11 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from pathlib import Path
 
-from wainwright.light import Final, dataclass
+from wainwright.light import TYPE_CHECKING, Final, dataclass
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # Every name that a verdict may carry, so that `audit.allow` and `audit.deny` can be checked before any wheel exists.
 RULES: Final = frozenset(

@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import posixpath
 import stat
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import TracebackType
 
 from wainwright.formats.inflating import INPUT, OUTPUT, at_once, checked, inflated
@@ -28,6 +28,7 @@ from wainwright.formats.zipdirectory import (
 from wainwright.formats.zipmembers import read_entries
 from wainwright.formats.zipproblems import layout_problems, name_problems
 from wainwright.light import TYPE_CHECKING, Any, Final, Protocol, dataclass, final
+from wainwright.values import StrPath
 
 if TYPE_CHECKING:
     from wainwright.formats.hashing import WholeHash
@@ -81,8 +82,8 @@ class Archive:
     `open` raises ArchiveError; reading a member raises MemberError, always with that member's name.
     """
 
-    def __init__(self, path: Path, descriptor: int, limits: Limits, whole: WholeHash | None = None) -> None:
-        self.path: Final = path
+    def __init__(self, path: StrPath, descriptor: int, limits: Limits, whole: WholeHash | None = None) -> None:
+        self.path: Final = os.fspath(path)
         self._descriptor = descriptor
         info = os.fstat(descriptor)
         if not stat.S_ISREG(info.st_mode):
@@ -110,7 +111,7 @@ class Archive:
         self.problems: Final[tuple[Problem, ...]] = tuple(problems)
 
     @classmethod
-    def open(cls, path: Path, *, limits: Limits | None = None, hashed: bool = False) -> Archive:
+    def open(cls, path: StrPath, *, limits: Limits | None = None, hashed: bool = False) -> Archive:
         """Read the directory and every local header of a zip archive; raises ArchiveError.
 
         With `hashed`, the whole file's hash is computed meanwhile, for `sha256`.
@@ -157,7 +158,11 @@ class Archive:
         try:
             return self._whole.result()
         except OSError as error:
-            raise ArchiveError(f"cannot be read: {error.strerror}", where=str(self.path)) from error
+            raise ArchiveError(f"cannot be read: {error.strerror}", where=self.path) from error
+
+    @property
+    def filename(self) -> str:
+        return posixpath.basename(self.path)
 
     def fileno(self) -> int:
         return self._descriptor
@@ -174,7 +179,7 @@ class Archive:
                     break
                 block += more
         except OSError as error:
-            raise ArchiveError(f"cannot be read: {error.strerror}", where=str(self.path)) from error
+            raise ArchiveError(f"cannot be read: {error.strerror}", where=self.path) from error
         return block
 
     def raw(self, entry: Entry) -> Iterator[bytes]:
@@ -185,7 +190,7 @@ class Archive:
         while at < end:
             block = self.pread(at, min(INPUT, end - at))
             if not block:
-                raise ArchiveError("the file became shorter while it was read", where=str(self.path))
+                raise ArchiveError("the file became shorter while it was read", where=self.path)
             at += len(block)
             yield block
 

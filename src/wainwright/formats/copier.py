@@ -105,6 +105,6 @@ def copy(run: Run, descriptor: int, *, wanted: Callable[[], bool] = lambda: True
     while at < run.end and wanted():
         block = run.archive.pread(at, min(BLOCK, run.end - at))
         if not block:
-            raise WainwrightError("the file became shorter while it was copied", where=str(run.archive.path))
+            raise WainwrightError("the file became shorter while it was copied", where=run.archive.path)
         write(descriptor, block, at + shift)
         at += len(block)

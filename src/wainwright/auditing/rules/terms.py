@@ -142,9 +142,11 @@ def unmatched_pattern(case: Case) -> Iterator[Finding]:
 
 
 def _near(pattern: Pattern, case: Case) -> str:
+    from pathlib import Path
+
     known = {library.name: library for library in case.outside}
     for name, _ in case.fates.libraries.needed_by:
-        known.setdefault(name, Outside(name=name, soname=name, path="", real_path="", copy=case.wheel.path))
+        known.setdefault(name, Outside(name=name, soname=name, path="", real_path="", copy=Path()))
     candidates = [library for library in known.values() if library.real_path or not pattern.is_path]
     near = pattern.near_misses(candidates)
     return f"; near are {', '.join(near)}" if near else ""
