@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -42,6 +43,28 @@ class Placed:
 @light.dataclass(frozen=True, slots=True, eq=False)
 class Itself:
     name: str
+
+
+class Pair(light.NamedTuple):
+    """Two values."""
+
+    name: str
+    size: int = 1
+
+    @property
+    def doubled(self) -> int:
+        return self.size * 2
+
+
+class StandardPair(typing.NamedTuple):
+    """Two values."""
+
+    name: str
+    size: int = 1
+
+    @property
+    def doubled(self) -> int:
+        return self.size * 2
 
 
 VALUES = st.fixed_dictionaries(
@@ -117,6 +140,19 @@ def test_fields_by_place_and_equality_by_identity() -> None:
     one, other = Itself("a"), Itself("a")
     assert one != other
     assert len({one, other, one}) == 2
+
+
+@pytest.mark.parametrize("made", [Pair, StandardPair])
+def test_a_named_tuple_is_as_that_of_typing(made: Any) -> None:
+    pair = made("a")
+    assert (pair, pair.size, pair.doubled, repr(pair)) == (("a", 1), 1, 2, f"{made.__name__}(name='a', size=1)")
+    assert pair._replace(size=3) == made(size=3, name="a") == pickle.loads(pickle.dumps(pair._replace(size=3)))  # noqa: S301
+    assert (made._fields, made.__doc__, made.__module__) == (("name", "size"), "Two values.", __name__)
+    for wrong in ({}, {"name": "a", "colour": 1}):
+        with pytest.raises(TypeError):
+            made(**wrong)
+    with pytest.raises(AttributeError):
+        pair.colour = 1
 
 
 def test_what_is_not_frozen_is_left_to_the_standard_library() -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 
 import pytest
 from hypothesis import given
@@ -68,6 +70,12 @@ WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
 def test_what_is_written_reads_back(rows: list[tuple[str, str, str]], newline: str) -> None:
     found, fault = read_cells("x\n" + write_record(rows, newline=newline).decode())
     assert (found[1:], fault) == ([list(row) for row in rows], "")
+
+
+@given(st.text(st.sampled_from(",ab \r\n\t\v\u2028=")))
+def test_text_without_quotes_is_split_as_csv_splits_it(text: str) -> None:
+    found = csv.reader(io.StringIO(text, newline=""))
+    assert read_cells(text) == (list(filter(None, found)), "")
 
 
 @given(st.text())

@@ -107,6 +107,10 @@ def test_a_module_named_for_another_python(tmp_path: Path) -> None:
         assert judged(tmp_path, {name: extension()}, "demo-1.0-py3-none-linux.whl").warnings == ()
 
 
+def test_a_module_named_for_a_python_of_five_thousand_digits(tmp_path: Path) -> None:
+    assert judged(tmp_path, {f"demo/mod.cpython-3{'1' * 5000}-x86_64-linux-gnu.so": extension()}).ok
+
+
 def test_module_names_that_are_right(tmp_path: Path) -> None:
     for name, wheel in (
         ("demo/mod.cpython-310-x86_64-linux-gnu.so", "demo-1.0-cp39-abi3-manylinux_2_17_x86_64.whl"),

@@ -119,8 +119,9 @@ class Inspecting:
 
     def _read(self, entry: Entry) -> Member:
         algorithm = self._algorithms.get(entry.name, USUAL)
-        member = read_member(self.archive, entry, algorithm, self._wanted)
-        self._asked.wait()
+        member = read_member(self.archive, entry, algorithm, self._interest or self._wanted)
+        if not self._asked.is_set():
+            self._asked.wait()
         right = self._algorithms.get(entry.name, USUAL)  # which RECORD may have said only now
         return member if right == algorithm else read_member(self.archive, entry, right, self._wanted)
 

@@ -80,6 +80,7 @@ class Elf:
     executable_stack: bool | None  # None: no PT_GNU_STACK, so the architecture's default, executable on x86
     isa: int  # the x86-64 level that the loader must find: 1 baseline to 4; 0: not said
     kernel: tuple[int, int, int] | None  # NT_GNU_ABI_TAG: the oldest Linux on which the loader takes the file
+    arch: str | None  # in the words of a platform tag; None for one that has no such word
     debug: bool  # split debug information: its sections have no contents
     faults: tuple[str, ...]  # segments and sections that lie outside of the file, as sentences
     ident: bytes = b""  # the file's first 16 bytes
@@ -96,13 +97,6 @@ class Elf:
     text_relocations: bool = False
     packed_relocations: bool = False
     pie: bool = False
-
-    @property
-    def arch(self) -> str | None:
-        """The architecture in the words of a platform tag; None for one that has no such word."""
-        if self.soft_float:
-            return None  # armel: PEP 600's armv7l is hard float
-        return ARCHES.get((self.machine, self.bits, self.little))
 
     @property
     def soft_float(self) -> bool:
@@ -152,11 +146,13 @@ def misaligned(elf: Elf) -> tuple[Segment, ...]:
     should be a positive, integral power of 2, and p_vaddr should equal p_offset, modulo p_align.
     """
     return tuple(
-        segment
-        for segment in elf.segments
-        if segment.p_type == PT_LOAD
-        and segment.align > 1
-        and (segment.align & (segment.align - 1) or (segment.vaddr - segment.offset) % segment.align)
+        [
+            segment
+            for segment in elf.segments
+            if segment.p_type == PT_LOAD
+            and (align := segment.align) > 1
+            and (align & (align - 1) or (segment.vaddr - segment.offset) % align)
+        ]
     )
 
 
@@ -186,6 +182,7 @@ def read_elf(data: bytes | memoryview | Sliced) -> Elf:
         executable_stack=bool(stack.flags & 1) if stack else None,
         isa=isa,
         kernel=kernel,
+        arch=_arch(source),
         debug=debug,
         faults=_faults(source, sections) if contents else (),
         ident=source.ident,
@@ -194,15 +191,21 @@ def read_elf(data: bytes | memoryview | Sliced) -> Elf:
     )
 
 
+def _arch(source: ElfBytes) -> str | None:
+    if source.machine == EM_ARM and source.flags & EF_ARM_ABI_FLOAT_SOFT:
+        return None  # armel: PEP 600's armv7l is hard float
+    return ARCHES.get((source.machine, source.bits, source.little))
+
+
 def _is_debug(dynamic: Segment | None, sections: list[Section]) -> bool:
     """Tell a file that `objcopy --only-keep-debug` or `eu-strip -f` left: segments whose contents are elsewhere."""
     if dynamic is None:
         return False
     if dynamic.memsz and not dynamic.filesz:
         return True
-    empty = [section for section in sections if section[0] == SHT_NOBITS]
-    # .tbss takes no room, so that what follows may have its address
-    return any(address == dynamic.vaddr and not flags & SHF_TLS for _, flags, address, *_ in empty)
+    at = dynamic.vaddr
+    here = [flags for kind, flags, address, _, _, _ in sections if address == at and kind == SHT_NOBITS]
+    return not all(flags & SHF_TLS for flags in here)  # .tbss takes no room: what follows may have its address
 
 
 def _interpreter(source: ElfBytes, segment: Segment | None) -> str | None:
@@ -218,7 +221,7 @@ def _faults(source: ElfBytes, sections: list[Section]) -> tuple[str, ...]:
     found = [
         f"program header {number} (type {segment.p_type:#x}) ends at {segment.offset + segment.filesz:#x}"
         for number, segment in enumerate(source.segments)
-        if segment[1] + segment[3] > size and segment.filesz and segment.p_type
+        if segment[2] + segment[4] > size and segment.filesz and segment.p_type
     ]
     found += [
         f"section {number} ends at {offset + length:#x}"

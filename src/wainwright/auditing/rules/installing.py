@@ -18,7 +18,7 @@ ONCE: Final = {
     "WHEEL": ("Wheel-Version", "Root-Is-Purelib"),
     "METADATA": ("Metadata-Version", "Name", "Version", "Requires-Python"),
 }
-MODULE: Final = re.compile(r"(?P<stem>[^/]+)\.cpython-3(?P<minor>[0-9]+)t?-(?P<arch>[a-z0-9_]+)-linux-[a-z0-9]+\.so")
+MODULE: Final = re.compile(r"[^/]+\.cpython-3(?P<minor>[0-9]{1,4})t?-(?P<arch>[a-z0-9_]+)-linux-[a-z0-9]+\.so")
 # Multiarch names, as EXT_SUFFIX has them, where a platform tag has another
 ARCHES: Final = {"i386": "i686", "arm": "armv7l", "powerpc64le": "ppc64le", "powerpc64": "ppc64"}
 
@@ -122,11 +122,16 @@ def same_target(case: Case) -> Iterator[Finding]:
 def module_name(case: Case) -> Iterator[Finding]:
     twins: dict[str, list[bool]] = {}
     found: list[tuple[str, str, str]] = []
+    known: dict[tuple[str, str], str] = {}
     for member, _ in case.objects():
         folder, _, base = member.name.rpartition("/")
-        match = MODULE.fullmatch(base)
-        stem = f"{folder}/{base.partition('.')[0]}"
-        why = _why_strange(case, match) if match else ""
+        stem, match = f"{folder}/{base.partition('.')[0]}", MODULE.fullmatch(base)
+        why = ""
+        if match:
+            named = match["minor"], match["arch"]
+            if named not in known:
+                known[named] = _why_strange(case, *named)
+            why = known[named]
         twins.setdefault(stem, []).append(not why)
         if why:
             found.append((stem, member.name, why))
@@ -138,9 +143,9 @@ def module_name(case: Case) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _why_strange(case: Case, match: re.Match[str]) -> str:
-    minor, arch = int(match["minor"]), ARCHES.get(match["arch"], match["arch"])
-    if not case.installs_on(3, minor):
+def _why_strange(case: Case, minor: str, multiarch: str) -> str:
+    arch = ARCHES.get(multiarch, multiarch)
+    if not case.installs_on(3, int(minor)):
         return f"its name is for CPython 3.{minor}"
     known = {"x86_64", "aarch64", "s390x", "riscv64", "loongarch64", *ARCHES.values()}
     if arch in known and case.platforms.arches and arch not in case.platforms.arches:

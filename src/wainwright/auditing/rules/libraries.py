@@ -192,7 +192,9 @@ def unreachable_library(case: Case) -> Iterator[Finding]:
 def forbidden_library(case: Case) -> Iterator[Finding]:
     taken = set(case.resolution.providers.values())
     for member, elf in case.objects():
-        base = posixpath.basename(member.name)
+        base = member.name.rpartition("/")[2]
+        if not (case.terms.forbid or base.startswith("lib") or (elf.soname or "").startswith("lib")):
+            continue  # as every driver does
         if not elf.dynamic or ("stubs" in member.name.split("/") and member.name not in taken):
             continue
         names = {plain_name(base), base, *([plain_name(elf.soname), elf.soname] if elf.soname else [])}

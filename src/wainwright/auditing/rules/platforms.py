@@ -74,7 +74,7 @@ def _purelib(case: Case) -> Iterator[tuple[str, bool]]:
     """Give native members that go to purelib, and whether their own folder says so rather than the wheel's root."""
     purelib = bool(case.info.wheel and case.info.wheel.root_is_purelib)
     for member, elf in case.objects():
-        if not (elf.dynamic or elf.interpreter):
+        if not (purelib or ".data/" in member.name) or not (elf.dynamic or elf.interpreter):
             continue
         if locate(member.name, root_is_purelib=False).scheme == "purelib":
             yield member.name, True
