@@ -16,7 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from wainwright.formats import inflating
-from wainwright.formats.archive import Archive, ArchiveError, Limits, MemberError
+from wainwright.formats.archive import Archive, ArchiveError, Entry, Limits, MemberError
+from wainwright.formats.zipproblems import are_plain, each_name
 from zips import Part, archive, deflated, streamed
 
 BIG = b"".join(hashlib.sha256(bytes([i % 256, i // 256])).digest() for i in range(30_000))
@@ -161,6 +162,17 @@ def test_unsafe_names(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["a..b", "...", "a.", "lib..so", "ab:c", "ünï".encode().decode("latin-1"), ".hidden"])
 def test_odd_names_that_are_safe(tmp_path: Path, name: str) -> None:
     assert problems(write(tmp_path, archive(Part(name=name.encode(), flags=0x800)))) == set()
+
+
+PATHS = st.lists(st.sampled_from(["", "/", "//", ".", "..", "a", "é", "\\", "C:", "\0", "\n"])).map("".join)
+
+
+@given(st.lists(st.tuples(PATHS, st.sampled_from([0, 0o100644, 0o040755, 0o120777, 0o010644])), max_size=4))
+def test_names_that_are_plain_together_are_so_one_by_one(members: list[tuple[str, int]]) -> None:
+    entries = tuple(
+        Entry(order, name, 8, 0, 0, 0, mode << 16, 0, 0, 0, None, b"") for order, (name, mode) in enumerate(members)
+    )
+    assert not (are_plain(entries) and list(each_name(entries)))
 
 
 def test_a_name_that_is_not_the_utf8_it_claims(tmp_path: Path) -> None:

@@ -171,12 +171,14 @@ class _Change:
         if fault:
             raise WainwrightError(fault, where=self.old.filename)
         signatures = self.info.unrecorded
+        stays = self.new.version == self.old.version
         new: list[Sequence[str]] = []
-        for path, *cells in rows:
+        for row in rows:
+            path = row[0]
             if path in fresh:
                 new.append((self._moved(path), *hashed(fresh[path])))
             elif path not in signatures:
-                new.append((self._moved(path), *cells))
+                new.append(row if stays else (self._moved(path), *row[1:]))
         listed = {row[0] for row in rows}
         new[-1:-1] = [(self._moved(path), *hashed(data)) for path, data in fresh.items() if path not in listed]
         return write_record(new, newline="\r\n" if "\r\n" in text else "\n")

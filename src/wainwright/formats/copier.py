@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from queue import SimpleQueue
-from threading import Thread
+from threading import Event, Thread
 
 from wainwright.errors import WainwrightError
 from wainwright.formats.archive import Archive
@@ -42,6 +42,7 @@ class Copier:
         self._descriptor = descriptor
         self._runs = SimpleQueue[Run | None]()
         self._thread = Thread(target=self._work, name="copy")
+        self._begun = Event()
         self._wanted = True
         self._error: Exception | None = None
 
@@ -53,7 +54,10 @@ class Copier:
         self._end()
 
     def take(self, run: Run) -> None:
-        """Begin to copy a run to which nothing will be added, if it is long."""
+        """Begin to copy a run to which nothing will be added, if it is long.
+
+        The first time it waits for the thread, which else would wait for the interpreter (sys.getswitchinterval).
+        """
         if len(run) < AHEAD or run.ahead:
             return
         if self._thread.ident is None:
@@ -63,6 +67,7 @@ class Copier:
                 return
         run.ahead = True
         self._runs.put(run)
+        self._begun.wait()
 
     def finish(self) -> None:
         """Wait until all is copied; raises what copying raised."""
@@ -78,6 +83,7 @@ class Copier:
     def _work(self) -> None:
         try:
             while (run := self._runs.get()) is not None:
+                self._begun.set()
                 copy(run, self._descriptor, wanted=lambda: self._wanted)
         except Exception as error:  # noqa: BLE001 - raised where it is waited for
             self._error = error
