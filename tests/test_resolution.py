@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from elves import Recipe, make
@@ -91,7 +89,7 @@ def test_a_sibling_loaded_it_under_its_file_name_and_the_soname_is_known_since()
 
 
 def test_python_itself_loads_extension_modules() -> None:
-    core = replace(loadable("demo/_core.so", soname="_core.so"), extension=True)
+    core = loadable("demo/_core.so", soname="_core.so")._replace(extension=True)
     found = resolve([core, loadable("demo/more.so", needed=("_core.so",))])
     assert provider(found, "demo/more.so", "_core.so") == core.member
 
@@ -140,7 +138,7 @@ def program(member: str = "demo/bin/run", **fields: object) -> Loadable:
 
 
 def test_a_program_is_a_process_of_its_own() -> None:
-    first = replace(user("demo/first.so", rpath="$ORIGIN/../demo.libs"), extension=True)
+    first = user("demo/first.so", rpath="$ORIGIN/../demo.libs")._replace(extension=True)
     other = program("demo/bin/other", rpath="$ORIGIN/../../demo.libs")
     found = resolve([first, other, program(), dep()])
     assert provider(found, "demo/bin/run") is None
@@ -154,13 +152,13 @@ def test_a_program_s_library_needs_what_the_program_itself_has_loaded() -> None:
     run = loadable("demo/bin/run", needed=needed, runpath="$ORIGIN/../../demo.libs", kind=2)
     assert provider(resolve([run, mid, dep()]), mid.member) == "demo.libs/libdep.so.1"
     alone = loadable("demo/bin/run", needed=needed[:1], runpath="$ORIGIN/../../demo.libs", kind=2)
-    first = replace(user("demo/first.so", rpath="$ORIGIN/../demo.libs"), extension=True)
+    first = user("demo/first.so", rpath="$ORIGIN/../demo.libs")._replace(extension=True)
     assert provider(resolve([alone, first, mid, dep()]), mid.member) is None
 
 
 def test_a_library_that_only_programs_load_does_nothing_for_extensions() -> None:
     run = program(rpath="$ORIGIN/../../demo.libs")
-    mod = replace(user("demo/mod.so"), extension=True)
+    mod = user("demo/mod.so")._replace(extension=True)
     assert provider(resolve([run, mod, dep()])) is None
 
 

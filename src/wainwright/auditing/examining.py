@@ -13,7 +13,7 @@ from wainwright.auditing.fates import Sorter, allowed_names, is_musl_library
 from wainwright.auditing.inspection import Inspecting, Inspection
 from wainwright.auditing.needs import Floors, Interest, VersionedNeed, highest_versions, versioned_needs
 from wainwright.auditing.policy import Policies, load_policies
-from wainwright.auditing.processes import Loadable
+from wainwright.auditing.processes import Loadable, folders_of
 from wainwright.auditing.reading import Member
 from wainwright.auditing.resolution import SITE, resolve
 from wainwright.auditing.terms import Outside, Terms
@@ -130,7 +130,7 @@ def _case(
     ]
     needs = versioned_needs([member for member, _ in objects], resolution, floors, musl=musl)
     requires = info.metadata.requires_dist if info.metadata else ()
-    folders = frozenset(file.folder for file in files)
+    folders = folders_of(files)
     allowed = allowed_names(claims, floors.policies, arch, musl=musl)
     sorter = Sorter(terms, outside, allowed, requires, folders)
     fates = sorter.sort([(member.name, elf) for member, elf in objects], resolution)
@@ -161,7 +161,7 @@ def _installed(members: Iterable[Member], info: DistInfo) -> tuple[Loadable, ...
     for member in members:
         name = member.name
         path = _place(name, purelib=purelib) if ".data/" in name else f"{SITE}/{name}"
-        files.append(Loadable(member=name, path=path, elf=member.elf, extension=member.extension))
+        files.append(Loadable(name, path, member.elf, member.extension))
     return tuple(files)
 
 

@@ -101,7 +101,7 @@ def is_extension(data: bytes | Windows, member: str, names: tuple[int, int]) -> 
 
 def _names(elf: Elf) -> tuple[int, int]:
     """Say where the dynamic string table begins and ends in the file; (0, 0) where there is none."""
-    tags = dict(elf.tags)
+    tags = elf.tags
     address = tags.get(DT_STRTAB, -1)
     for segment in elf.segments:
         if segment.p_type == PT_LOAD and 0 <= address - segment.vaddr < segment.filesz:

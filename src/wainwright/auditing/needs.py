@@ -103,14 +103,18 @@ class Interest:
         return Wanted(versions=self._versions(elf, order), names=self._blacklisted(elf), python=self.python)
 
     def _versions(self, elf: Elf, order: int) -> frozenset[str]:
-        strong = frozenset([need.version for need in elf.needs if not need.weak and not self._is_inside(need.library)])
+        inside = self.inside
+        strong = frozenset(
+            [
+                version
+                for library, version, weak, _ in elf.needs
+                if not (weak or (library in inside and not always_held(library)))
+            ]
+        )
         if strong not in self._known:  # members of one wheel need much the same
             self._known[strong] = self._judge(strong)
         short, highest, setting = self._known[strong]
         return short | setting if setting and self._sets_floor(highest, order) else short
-
-    def _is_inside(self, library: str) -> bool:
-        return library in self.inside and not always_held(library)
 
     def _judge(self, strong: frozenset[str]) -> tuple[frozenset[str], Glibc, frozenset[str]]:
         """Give the versions that are short, the highest floor, and those that set it where it is above the lowest."""

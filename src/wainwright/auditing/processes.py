@@ -6,14 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from wainwright.formats.elf import ET_EXEC, Elf
-from wainwright.light import dataclass
+from wainwright.light import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loadable:
-    """A file of the wheel where installers put it; `path` begins with SITE, `elf` is None for what is no ELF.
+class Loadable(NamedTuple):
+    """A file of the wheel where installers put it; a tuple, since wheels hold thousands.
 
-    An `extension` is one that Python itself loads.
+    `path` begins with SITE, `elf` is None for what is no ELF. An `extension` is one that Python itself loads.
     """
 
     member: str
@@ -23,11 +22,20 @@ class Loadable:
 
     @property
     def folder(self) -> str:
-        return self.path.rpartition("/")[0].rstrip("/") or "/"
+        return _folder(self.path.rpartition("/")[0])
 
     @property
     def name(self) -> str:
         return self.path.rpartition("/")[2]
+
+
+def _folder(path: str) -> str:
+    return path.rstrip("/") or "/"
+
+
+def folders_of(files: Iterable[Loadable]) -> frozenset[str]:
+    """Give every file's folder."""
+    return frozenset(map(_folder, {file.path.rpartition("/")[0] for file in files}))
 
 
 def is_program(elf: Elf) -> bool:
@@ -48,7 +56,7 @@ class Processes:
             self.children[member].append((library, provider))
         native = {name: file.elf for name, file in by_member.items() if file.elf is not None}
         extensions = [name for name in native if by_member[name].extension]
-        programs = [name for name, elf in native.items() if name not in extensions and is_program(elf)]
+        programs = [name for name, elf in native.items() if is_program(elf) and not by_member[name].extension]
         started = {name: self._closure([name]) for name in programs}
         self.of_extensions = self._closure(extensions)
         alone = {name for closure in started.values() for name in closure} - self.of_extensions

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
-from wainwright.auditing.processes import Loadable, Processes, loads_with
+from wainwright.auditing.processes import Loadable, Processes, folders_of, loads_with
 from wainwright.formats.elf import Elf
 from wainwright.light import Any, Final, dataclass
 
@@ -67,7 +67,7 @@ class _Search:
     def __init__(self, files: tuple[Loadable, ...], *, musl: bool, installs_on: Callable[[int, int], bool]) -> None:
         self.musl = musl
         self.installs_on = installs_on
-        self.folders = _with_parents({SITE, *(file.folder for file in files)})
+        self.folders = _with_parents({SITE, *folders_of(files)})
         self.by_path = {file.path: file for file in files}
         self.by_member = {file.member: file for file in files}
         self.asking = [file for file in files if file.elf is not None and file.elf.needed]

@@ -6,7 +6,9 @@ headers are never needed (the loader does not read them); where they are there, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from struct import unpack, unpack_from
+from types import MappingProxyType
 
 from wainwright.formats.elfbytes import (
     MAX_STRING,
@@ -86,7 +88,7 @@ class Elf:
     ident: bytes = b""  # the file's first 16 bytes
     version: int = 1  # e_version
     dynamic: bool = False
-    tags: tuple[tuple[int, int], ...] = ()
+    tags: Mapping[int, int] = MappingProxyType({})  # of equal ones the last, as for the loader
     soname: str | None = None
     needed: tuple[str, ...] = ()
     rpath: tuple[str, ...] = ()
@@ -106,12 +108,12 @@ class Elf:
     @property
     def hides_rpath(self) -> bool:
         """Whether it has a DT_RUNPATH, be it empty: DT_RPATH is ignored then, its own and what it would inherit."""
-        return any(tag == DT_RUNPATH for tag, _ in self.tags)
+        return DT_RUNPATH in self.tags
 
     @property
     def versioned(self) -> bool:
         """Whether the loader reads its table of symbol versions, DT_VERSYM: it does where versions are listed."""
-        return any(tag in {DT_VERDEF, DT_VERNEED} for tag, _ in self.tags)
+        return DT_VERDEF in self.tags or DT_VERNEED in self.tags
 
     @property
     def alignment(self) -> int:

@@ -6,7 +6,7 @@ versions are followed link by link. Links only lead forward, so that no list can
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import takewhile
 from operator import itemgetter
 
@@ -52,7 +52,7 @@ class Strings:
 
     __slots__ = ("_begin", "_bytes", "_end", "_known", "_left", "_source", "_tags")
 
-    def __init__(self, source: ElfBytes, tags: dict[int, int]) -> None:
+    def __init__(self, source: ElfBytes, tags: Mapping[int, int]) -> None:
         self._source = source
         self._tags = tags
         self._known: dict[int, str] = {}
@@ -92,7 +92,7 @@ def read_dynamic(source: ElfBytes, segment: Segment) -> dict[str, Any]:
     flags = tags.get(DT_FLAGS, 0)
     return {
         "dynamic": True,
-        "tags": entries,
+        "tags": tags,
         "soname": strings.get(tags[DT_SONAME], "DT_SONAME") if DT_SONAME in tags else None,
         # glibc opens what DT_FILTER names as well, and fails without it; DT_AUXILIARY's may be absent
         "needed": tuple([strings.get(value, "a DT_NEEDED") for tag, value in entries if tag in LIBRARIES]),
@@ -124,7 +124,7 @@ def _entries(source: ElfBytes, segment: Segment) -> tuple[tuple[int, int], ...]:
     return found
 
 
-def _path(strings: Strings, tags: dict[int, int], tag: int, what: str) -> tuple[str, ...]:
+def _path(strings: Strings, tags: Mapping[int, int], tag: int, what: str) -> tuple[str, ...]:
     if tag not in tags:
         return ()
     return tuple(part for part in strings.get(tags[tag], what).split(":") if part)
@@ -154,7 +154,7 @@ def _needs(source: ElfBytes, address: int, strings: Strings) -> Iterator[Version
         at += following
 
 
-def read_definitions(source: ElfBytes, tags: dict[int, int]) -> Iterator[tuple[int, str, bool]]:
+def read_definitions(source: ElfBytes, tags: Mapping[int, int]) -> Iterator[tuple[int, str, bool]]:
     """Give index, name and whether it is the file's own name (VER_FLG_BASE) of each version that the file defines."""
     if not tags.get(DT_VERDEF):
         return

@@ -76,10 +76,7 @@ def _row(cells: list[str]) -> Row:
     if size and not (size.isascii() and size.isdigit() and len(size) < 20):
         faults.append(f"its size {size!r} is not a number")
         size = ""
-    return Row(
-        path=path, algorithm=algorithm.lower(), digest=digest, size=int(size) if size else None,
-        fault="; ".join(faults), cells=tuple(cells),
-    )  # fmt: skip
+    return Row(path, algorithm.lower(), digest, int(size) if size else None, "; ".join(faults), tuple(cells))
 
 
 def unpadded(text: str) -> bytes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import repeat
 
@@ -70,7 +70,7 @@ def read_symbols(
     that a program copies from a library; with `versions`, all that neither need one of these nor have a name that
     begins with one of `prefixes`.
     """
-    tags = dict(elf.tags)
+    tags = elf.tags
     if DT_SYMTAB not in tags:
         return ()
     source = ElfBytes(data)
@@ -146,7 +146,7 @@ def _undefined(source: ElfBytes, table: memoryview) -> Iterator[int]:
         place = one.find(0, place + 1)
 
 
-def _numbers(source: ElfBytes, tags: dict[int, int], count: int) -> array[int]:
+def _numbers(source: ElfBytes, tags: Mapping[int, int], count: int) -> array[int]:
     """Give DT_VERSYM: for each symbol the number of its version; 0 and 1 are those without, the top bit hides one."""
     at, room = source.locate(tags[DT_VERSYM], "the table of symbol versions") if DT_VERSYM in tags else (0, 0)
     numbers = _array(source, "H", source.view[at : at + min(2 * count, room)])
@@ -166,7 +166,7 @@ def _array(source: ElfBytes, code: str, table: memoryview) -> array[int]:
 class _Names:
     """Names of symbols; equal offsets are one string, and what they take together is bounded by the table's size."""
 
-    def __init__(self, source: ElfBytes, tags: dict[int, int], *, lenient: bool) -> None:
+    def __init__(self, source: ElfBytes, tags: Mapping[int, int], *, lenient: bool) -> None:
         begin, end = Strings(source, tags).bounds()
         self._bytes, first = source.held(begin, end)
         self._begin, self._end = begin - first, end - first
@@ -207,7 +207,7 @@ class _Names:
         return name
 
 
-def _count(source: ElfBytes, tags: dict[int, int], most: int) -> tuple[int, bool]:
+def _count(source: ElfBytes, tags: Mapping[int, int], most: int) -> tuple[int, bool]:
     """Give the number of symbols, and whether that is known rather than guessed."""
     count = 0
     if DT_HASH in tags:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from wainwright.auditing.case import Case
 from wainwright.auditing.reading import Member
@@ -134,26 +134,33 @@ def record_mismatch(case: Case) -> Iterator[Finding]:
         return
     record = case.info.record_name
     hint = "RECORD is written last: what changes a wheel afterwards must write it again"
-    counted = Counter([row.path for row in case.info.record])
-    rows: dict[str, Row] = {}
+    rows = {row.path: row for row in reversed(case.info.record)}  # of several the first counts
+    counted = _counted([row.path for row in case.info.record], rows)
     for row in case.info.record:
-        first = rows.setdefault(row.path, row) is row
-        if row.fault or (first and counted[row.path] > 1):
+        if row.fault or (row.path in counted and rows[row.path] is row):
             fault = row.fault or f"it has {counted[row.path]} rows"
             yield Finding(rule="record-mismatch", member=row.path or record, message=f"RECORD: {fault}", hint=hint)
-    names = Counter([member.name for member in case.wheel.members])
+    names = case.wheel.by_name
+    doubtful = _counted([member.name for member in case.wheel.members], names)
     unrecorded = case.info.unrecorded
     for member in case.wheel.members:
         listed = rows.get(member.name)
         if listed is not None and _is_right(member, listed):
             continue
-        if member.name != record and names[member.name] == 1 and not member.problem:
+        if member.name != record and member.name not in doubtful and not member.problem:
             wrong = _wrong(member, listed, optional=member.name in unrecorded)
             if wrong:
                 yield Finding(rule="record-mismatch", member=member.name, message=wrong, hint=hint)
     for path in rows.keys() - names.keys() - unrecorded:
         if not rows[path].fault:
             yield Finding(rule="record-mismatch", member=path, message="RECORD lists it, and it is absent", hint=hint)
+
+
+def _counted(names: list[str], once: Mapping[str, object]) -> dict[str, int]:
+    """Count the names that stand more than once."""
+    if len(names) == len(once):  # as nearly always
+        return {}
+    return {name: number for name, number in Counter(names).items() if number > 1}
 
 
 def _is_right(member: Member, row: Row) -> bool:

@@ -220,5 +220,5 @@ def isa(case: Case) -> Iterator[Finding]:
 
 def level(text: str | None) -> int:
     """Read `x86_64`, `x86-64-v2` or `v3` as a level; 1 is the baseline."""
-    match = re.search(r"v([1-4])$", text or "")
+    match = re.search(r"v([1-4])$", text) if text else None
     return int(match[1]) if match else 1
