@@ -11,12 +11,7 @@ from wainwright.formats.elfbytes import PT_LOAD, Absent
 from wainwright.formats.elfdynamic import DT_STRSZ, DT_STRTAB
 from wainwright.formats.symbols import Symbol, read_symbols
 from wainwright.formats.windows import Windows
-from wainwright.light import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import TypeVar
-
-    T = TypeVar("T")
+from wainwright.light import Final, NamedTuple
 
 PYTHON_PREFIXES: Final = ("Py", "_Py")
 PYTHON_NAME: Final = re.compile(rb"Py[A-Z_]")
@@ -46,37 +41,31 @@ def look(
 ) -> tuple[Elf | None, tuple[Symbol, ...], bool, str | None]:
     """Give a member as ELF, its wanted symbols, whether Python can import it, and what cannot be read of it.
 
-    `data` are its bytes; what is missing of them is inflated once more. Raises MemberError.
+    `data` are its bytes; as often as some are absent, it is inflated once more as far as they lie, and read from the
+    start. Raises MemberError.
     """
+    while True:
+        try:
+            return _look(entry, data, interest)
+        except Absent as absent:
+            if not isinstance(data, Windows):
+                raise
+            data.look(absent, archive.inflate(entry))
+
+
+def _look(
+    entry: Entry, data: bytes | Windows, interest: Interest
+) -> tuple[Elf | None, tuple[Symbol, ...], bool, str | None]:
     elf: Elf | None = None
     symbols: tuple[Symbol, ...] = ()
-    again = _Again(archive, entry, data)
     try:
-        elf = again.read(read_elf)
+        elf = read_elf(data)
         wanted, names = interest(elf, entry.order), _names(elf)
         if any(wanted):
-            symbols = again.read(lambda data: _symbols(data, elf, wanted, names))
-        return elf, symbols, again.read(lambda data: is_extension(data, entry.name, names)), None
+            symbols = _symbols(data, elf, wanted, names)
+        return elf, symbols, is_extension(data, entry.name, names), None
     except ElfError as error:
         return elf, symbols, False, str(error)
-
-
-class _Again(NamedTuple):
-    """A member's bytes, and how to come by those that are not in memory."""
-
-    archive: Archive
-    entry: Entry
-    data: bytes | Windows
-
-    def read(self, read: Callable[[bytes | Windows], T]) -> T:
-        """Read; as often as something is absent, inflate once more as far as it lies, and read from the start."""
-        while True:
-            try:
-                return read(self.data)
-            except Absent as absent:
-                if not isinstance(self.data, Windows):
-                    raise
-                self.data.look(absent, self.archive.inflate(self.entry))
 
 
 def _symbols(data: bytes | Windows, elf: Elf, wanted: Wanted, names: tuple[int, int]) -> tuple[Symbol, ...]:

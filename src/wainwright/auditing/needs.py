@@ -100,7 +100,7 @@ class Interest:
     def __call__(self, elf: Elf, order: int) -> Wanted:
         if not elf.dynamic:
             return NOTHING
-        return Wanted(versions=self._versions(elf, order), names=self._blacklisted(elf), python=self.python)
+        return Wanted(self._versions(elf, order), self._blacklisted(elf), self.python)
 
     def _versions(self, elf: Elf, order: int) -> frozenset[str]:
         inside = self.inside

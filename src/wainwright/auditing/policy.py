@@ -156,7 +156,7 @@ def _at(policies: Policies, glibc: Glibc, arch: str) -> Policy:
     entries = policies._of(arch)  # noqa: SLF001 - a method in all but the cache
     below = [entry for entry in entries if entry.version <= glibc]
     entry = below[-1] if below else entries[0]
-    symbols = entry.symbols[arch]
+    symbols = entry.versions(arch)
     if not below:
         symbols = {name: versions if name == "GLIBC" else frozenset() for name, versions in symbols.items()}
     loader = LOADERS.get(arch)
@@ -167,7 +167,7 @@ def _at(policies: Policies, glibc: Glibc, arch: str) -> Policy:
         arch=arch,
         base=entry.name if below else None,
         libraries=entry.libraries | {loader} if loader else entry.libraries,
-        symbols=MappingProxyType(dict(symbols)),
+        symbols=MappingProxyType(symbols),
         blacklist=_blacklist(entry, entries, glibc),
         known=entry.version if below else None,
     )
@@ -205,7 +205,7 @@ def _musl(policies: Policies, version: Glibc, arch: str) -> Policy:
         arch=arch,
         base=entry.name if below else None,
         libraries=libraries,
-        symbols=entry.symbols[arch],
+        symbols=MappingProxyType(entry.versions(arch)),
         blacklist=entry.blacklist,
     )
 

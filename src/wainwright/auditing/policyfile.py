@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from types import MappingProxyType
 
@@ -15,13 +15,20 @@ from wainwright.values import Glibc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One policy as auditwheel has it, for every architecture; `symbols` is architecture → namespace → versions."""
+    """One policy as auditwheel has it, for every architecture; `symbols` is architecture → namespace → versions.
+
+    Of these only one architecture's are ever asked for, so that they stay the lists that JSON gave.
+    """
 
     name: str
     version: Glibc
-    symbols: Mapping[str, Mapping[str, frozenset[str]]]
+    symbols: Mapping[str, Mapping[str, Sequence[str]]]
     libraries: frozenset[str]
     blacklist: Mapping[str, frozenset[str]]
+
+    def versions(self, arch: str) -> dict[str, frozenset[str]]:
+        """Give the versions of each namespace on one architecture."""
+        return {name: frozenset(versions) for name, versions in self.symbols[arch].items()}
 
 
 def installed_data() -> str:
@@ -67,9 +74,9 @@ def _entry(path: str, item: Any, prefix: str) -> Entry:
     return Entry(
         name=name,
         version=version,
-        symbols=MappingProxyType({arch: _frozen(limits) for arch, limits in symbols.items()}),
+        symbols=MappingProxyType(symbols),
         libraries=frozenset(libraries),
-        blacklist=_frozen(blacklist),
+        blacklist=MappingProxyType({library: frozenset(names) for library, names in blacklist.items()}),
     )
 
 
@@ -84,10 +91,6 @@ def _is_names(value: Any) -> bool:
 
 def _is_lists(value: Any) -> bool:
     return isinstance(value, dict) and all(map(_is_names, value.values()))
-
-
-def _frozen(lists: dict[str, list[str]]) -> Mapping[str, frozenset[str]]:
-    return MappingProxyType({name: frozenset(values) for name, values in lists.items()})
 
 
 def _differs(path: str, how: str) -> NoReturn:
