@@ -35,14 +35,14 @@ class Wanted(NamedTuple):
 # Says which symbols of a member are wanted, by its place in the directory.
 Interest = Callable[[Elf, int], Wanted]
 
+# A member as ELF, its wanted symbols, whether Python can import it, and what cannot be read of it.
+Looked = tuple[Elf | None, tuple[Symbol, ...], bool, str | None]
 
-def look(
-    archive: Archive, entry: Entry, data: bytes | Windows, interest: Interest
-) -> tuple[Elf | None, tuple[Symbol, ...], bool, str | None]:
-    """Give a member as ELF, its wanted symbols, whether Python can import it, and what cannot be read of it.
 
-    `data` are its bytes; as often as some are absent, it is inflated once more as far as they lie, and read from the
-    start. Raises MemberError.
+def look(archive: Archive, entry: Entry, data: bytes | Windows, interest: Interest) -> Looked:
+    """Look at a member's bytes; as often as some are absent, inflate it once more as far as they lie, and begin anew.
+
+    Raises MemberError.
     """
     while True:
         try:
@@ -53,9 +53,7 @@ def look(
             data.look(absent, archive.inflate(entry))
 
 
-def _look(
-    entry: Entry, data: bytes | Windows, interest: Interest
-) -> tuple[Elf | None, tuple[Symbol, ...], bool, str | None]:
+def _look(entry: Entry, data: bytes | Windows, interest: Interest) -> Looked:
     elf: Elf | None = None
     symbols: tuple[Symbol, ...] = ()
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby, product
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from wainwright.formats.record import hashed, read_cells, write_record
 from wainwright.formats.rewriting import Copied, Written, write_archive
 from wainwright.formats.wheelfile import DistInfo, read_dist_info, read_text, same_distribution
 from wainwright.formats.wheelname import WheelName, normal_version, parse_wheel_name
-from wainwright.light import Final
+from wainwright.light import Final, dataclass, replace
 
 LINKED: Final = frozenset({b"\2\0", b"\0\2", b"\3\0", b"\0\3"})  # e_type: programs and shared objects
 RECORD_LEVEL: Final = 1  # of deflate: hashes hardly shrink, and level 6 gains a twentieth in twice the time

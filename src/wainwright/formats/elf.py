@@ -103,7 +103,7 @@ class Elf:
     @property
     def soft_float(self) -> bool:
         """Whether it is for ARM systems of another calling convention than armv7l's (armel)."""
-        return self.machine == EM_ARM and bool(self.flags & EF_ARM_ABI_FLOAT_SOFT)
+        return _is_soft_float(self.machine, self.flags)
 
     @property
     def hides_rpath(self) -> bool:
@@ -193,9 +193,13 @@ def read_elf(data: bytes | memoryview | Sliced) -> Elf:
     )
 
 
+def _is_soft_float(machine: int, flags: int) -> bool:
+    return machine == EM_ARM and bool(flags & EF_ARM_ABI_FLOAT_SOFT)
+
+
 def _arch(source: ElfBytes) -> str | None:
-    if source.machine == EM_ARM and source.flags & EF_ARM_ABI_FLOAT_SOFT:
-        return None  # armel: PEP 600's armv7l is hard float
+    if _is_soft_float(source.machine, source.flags):
+        return None  # PEP 600's armv7l is hard float
     return ARCHES.get((source.machine, source.bits, source.little))
 
 
