@@ -45,6 +45,10 @@ def test_what_is_no_wheel(tmp_path: Path, name: str, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err.startswith("error: ")
 
 
+def test_a_path_with_a_slash_behind_it_is_the_file_s(tmp_path: Path) -> None:
+    assert main(["audit", f"{wheel(tmp_path)}//"]) == Exit.RIGHT
+
+
 def test_json_is_all_there_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", "--json", wheel(tmp_path, NEW), str(tmp_path / "no-1-py3-none-any.whl")]) == Exit.USAGE
     found = json.loads(capsys.readouterr().out)

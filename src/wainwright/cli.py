@@ -128,7 +128,7 @@ def _audit(arguments: argparse.Namespace) -> int:
 
     verdicts: list[Verdict] = []
     errors: list[tuple[str, str]] = []
-    for wheel in arguments.wheels:
+    for wheel in (path.rstrip("/") for path in arguments.wheels):
         try:
             verdicts.append(audit(wheel, claim=arguments.glibc, terms=_terms(arguments)))
         except ArchiveError as error:
