@@ -182,6 +182,23 @@ def test_the_lowest_claim_counts(tmp_path: Path, old: str, new: str, *, raised: 
     assert bool(difference.tags) is (old != new)
 
 
+def test_floors_of_musl(tmp_path: Path) -> None:
+    one, two = (
+        wheel(
+            tmp_path / version,
+            {"demo/mod.so": extension(needed=("libc.musl-x86_64.so.1",), needs={})},
+            name=f"demo-{{}}-cp310-cp310-musllinux_{version}_x86_64.whl",
+        )
+        for version in ("1_1", "1_2")
+    )
+    told = [(floor.name, floor.raised, floor.lowered) for floor in compare(one, two).floors]
+    assert told == [("measured", True, False), ("claimed", True, False)]
+    told = [(floor.name, floor.raised, floor.lowered) for floor in compare(two, one).floors]
+    assert told == [("measured", False, True), ("claimed", False, True)]
+    glibc = wheel(tmp_path / "glibc")
+    assert not any(floor.raised or floor.lowered for floor in compare(one, glibc).floors if floor.name == "measured")
+
+
 def test_requirements_in_any_spelling(tmp_path: Path) -> None:
     old = wheel(tmp_path / "old", metadata="Requires-Dist: numpy (>=1.20)\nRequires-Dist: six\nRequires-Python: >=3.8")
     new = wheel(
@@ -225,8 +242,11 @@ def test_what_is_no_wheel(tmp_path: Path, which: int) -> None:
 def test_another_architecture_is_neither_raised_nor_lowered(tmp_path: Path) -> None:
     before = wheel(tmp_path / "old")
     foreign = {"demo/mod.so": extension(machine=AARCH64)}
-    after = wheel(tmp_path / "new", foreign, name="demo-{}-cp310-cp310-manylinux_2_17_aarch64.whl")
-    claimed = next(floor for floor in compare(before, after).floors if floor.name == "claimed")
-    assert (claimed.raised, claimed.lowered) == (False, False)
+    after = wheel(tmp_path / "new", foreign, name="demo-{}-cp310-cp310-manylinux_2_28_aarch64.whl")
+    floors = [floor for floor in compare(before, after).floors if floor.name in {"measured", "claimed"}]
+    assert [(floor.name, floor.raised, floor.lowered) for floor in floors] == [
+        ("measured", False, False),
+        ("claimed", False, False),
+    ]
     higher = wheel(tmp_path / "higher", name="demo-{}-cp310-cp310-manylinux_2_28_x86_64.whl")
     assert [floor.lowered for floor in compare(higher, before).floors] == [True]

@@ -79,6 +79,21 @@ def contents(path: Path) -> dict[str, bytes]:
     return members
 
 
+def test_what_has_its_tags_stays_as_it_is_and_elsewhere_is_copied(tmp_path: Path) -> None:
+    wheel = make(tmp_path / "in")
+    link = tmp_path / NAME
+    link.symlink_to(wheel)
+    before = wheel.read_bytes(), wheel.stat().st_ino
+    for own in (wheel, link):
+        assert retag(own, own.parent, platforms=("linux_x86_64",)) == own
+        assert (wheel.read_bytes(), wheel.stat().st_ino, link.is_symlink()) == (*before, True)
+    copied = retag(wheel, tmp_path / "out", platforms=("linux_x86_64",))
+    assert copied.read_bytes() == before[0]
+    mended = make(tmp_path / "in", {"demo/x.py": b""}, name="demo-1.0-cp310-cp310-manylinux_2_17_x86_64.whl")
+    retag(mended, mended.parent)
+    assert b"Tag: cp310-cp310-manylinux_2_17_x86_64" in contents(mended)[f"{INFO}/WHEEL"]
+
+
 def test_every_platform_tag_is_replaced(tmp_path: Path) -> None:
     source = make(tmp_path / "in")
     before = contents(source)

@@ -83,7 +83,7 @@ def test_code_that_cannot_be_read_has_no_platform(tmp_path: Path, capsys: pytest
     cut = make(Recipe(needed=("libc.so.6",), needs=NEEDS))[:80]
     wheel = native.wheel(tmp_path / "demo-1.0-cp311-cp311-linux_x86_64.whl", {"demo/mod.so": cut})
     assert main(["retag", str(wheel)]) == Exit.FELL_SHORT
-    assert "no native code for Linux inside that can be read" in capsys.readouterr().err
+    assert "no native code for x86_64 inside that can be read" in capsys.readouterr().err
 
 
 def test_of_several_the_others_are_done(wheel: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -83,7 +83,7 @@ def glibc(text: str) -> Glibc:
 
 def _add_arguments(audit: argparse.ArgumentParser) -> None:
     audit.description = "Judge wheels: exit 0 when each keeps its claim, 1 on a violation, 2 when one cannot be read."
-    audit.add_argument("wheels", nargs="+", metavar="WHEEL")
+    audit.add_argument("wheels", nargs="+", metavar="WHEEL", help="a file")
     audit.add_argument("--glibc", type=glibc, metavar="2.17", help="the claim, in the stead of the wheel's own tags")
     audit.add_argument(
         "--exclude", action="append", default=[], metavar="PATTERN",
@@ -103,9 +103,11 @@ def _add_arguments(audit: argparse.ArgumentParser) -> None:
         default=[],
         type=_rule,
         metavar="RULE",
-        help="a violation here, also what is only told otherwise; may be repeated",
+        help="make a violation of what is otherwise only told; may be repeated, and weighs more than --allow",
     )
-    audit.add_argument("--json", action="store_true", help="print the verdicts as JSON, and nothing else")
+    audit.add_argument(
+        "--json", action="store_true", help="print the verdicts as JSON with every need, and nothing else"
+    )
 
 
 def _rule(text: str) -> str:

@@ -22,7 +22,9 @@ def add_arguments(retag: argparse.ArgumentParser) -> None:
     """Say what the command does and takes."""
     retag.description = (
         "Replace every platform tag of a wheel by what was measured, or by a named floor that it keeps. No other "
-        "member than WHEEL and RECORD is touched. Exit 0, 1 when a wheel cannot keep the tag, 2 when it cannot be read."
+        "member than WHEEL and RECORD is touched, dist-info comes last; a file of the new name is replaced. Times of "
+        "new members are those of the old, or SOURCE_DATE_EPOCH. Exit 0, 1 when a wheel cannot keep the tag, 2 when it "
+        "cannot be read."
     )
     retag.add_argument("wheels", nargs="+", type=Path, metavar="WHEEL")
     retag.add_argument("--glibc", type=glibc, metavar="2.28", help="this floor, not the measured one; never below it")
@@ -82,7 +84,7 @@ def _platforms(wheel: Path, arguments: argparse.Namespace) -> tuple[str, ...]:
     measured = seen.measured
     if seen.arch is None or measured.tag is None:
         raise WainwrightError(
-            "there is no native code for Linux inside that can be read, so no platform to tag",
+            f"there is no native code for {seen.arch or 'Linux'} inside that can be read, so no platform to tag",
             code=Exit.FELL_SHORT,
             where=wheel.name,
         )

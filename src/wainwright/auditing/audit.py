@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections.abc import Sequence
 
-from wainwright.formats.archive import Archive
+from wainwright.formats.archive import Archive, ArchiveError
 from wainwright.formats.wheelname import parse_wheel_name
 from wainwright.light import TYPE_CHECKING
 
@@ -46,7 +47,11 @@ def examine(
     original: Path | None = None,
 ) -> Case:
     """Read and measure one wheel without judging it; takes and raises what `audit` does."""
-    name = parse_wheel_name(posixpath.basename(wheel))
+    try:
+        name = parse_wheel_name(posixpath.basename(wheel))
+    except ArchiveError as error:
+        error.where = os.fspath(wheel)
+        raise
     with Archive.open(wheel, hashed=True) as archive:  # a thread computes its hash during the imports that follow
         from wainwright.auditing.inspection import Inspecting
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, product
 from pathlib import Path
 
@@ -35,8 +35,9 @@ def retag(
 
     `platforms` None keeps them, `version` None keeps the version; `local_version` (`llvm`) is put behind it
     (`1.0+llvm`). Whether tags and version are true is the caller's to know. Signatures are left out, since they would
-    be false: `say` is told (standard error when it is None). Raises WainwrightError: ArchiveError for no wheel,
-    MemberError for a broken member.
+    be false: `say` is told (standard error when it is None). A wheel that has all this stays as it is in its own
+    folder; another file of the new name is replaced. Raises WainwrightError: ArchiveError for no wheel, MemberError for
+    a broken member.
     """
     old = parse_wheel_name(wheel.name)
     new = _renamed(old, platforms, _version(old, version, local_version))
@@ -50,8 +51,11 @@ def retag(
         for problem in archive.problems:
             if problem.kind == "archive":
                 (say or _to_stderr)(f"{wheel.name}: {problem.message}; the new archive holds the members alone")
-        change = _Change(archive=archive, info=info, old=old, new=new)
-        for signature in sorted(info.unrecorded & {entry.name for entry in archive.entries}):
+        change = _Change(archive=archive, info=info, old=old, new=new, fresh=_fresh(archive, info, old, new))
+        signatures = sorted(info.unrecorded & {entry.name for entry in archive.entries})
+        if not (change.fresh or signatures or archive.problems) and target.exists() and target.samefile(wheel):
+            return target
+        for signature in signatures:
             (say or _to_stderr)(f"{wheel.name}: {signature} is left out: it signs the RECORD that was")
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -116,18 +120,34 @@ def _with_local(old: WheelName, spelled: str, public: str, label: str) -> str:
     return spelled if present else f"{spelled}+{wanted}"
 
 
+def _fresh(archive: Archive, info: DistInfo, old: WheelName, new: WheelName) -> dict[str, bytes]:
+    fresh = {}
+    wheel = f"{info.folder}/WHEEL"
+    text = read_text(archive, wheel)
+    tags = product(new.pythons, new.abis, new.platforms)
+    tagged = with_tags(text, tuple("-".join(tag) for tag in tags))
+    if tagged != text:
+        fresh[wheel] = tagged.encode()
+    if new.version != old.version:
+        metadata = f"{info.folder}/METADATA"
+        version = new.version.replace("_", "-")  # a file name has "_" for a dash
+        fresh[metadata] = with_version(read_text(archive, metadata), version).encode()
+    return fresh
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Change:
-    """One wheel on its way to another name."""
+    """One wheel on its way to another name; `fresh` are the members that change, but for RECORD, by their old names."""
 
     archive: Archive
     info: DistInfo
     old: WheelName
     new: WheelName
+    fresh: Mapping[str, bytes]
 
     def members(self) -> Iterator[Copied | Written]:
         """Give the new wheel's members: RECORD last, dist-info before it, all others first, each in its old order."""
-        fresh = self._fresh()
+        fresh = self.fresh
         record = self.info.record_name
         recorded = read_text(self.archive, record)
         # PEP 427: "Archivers are encouraged to place the .dist-info files physically at the end of the archive."
@@ -136,36 +156,23 @@ class _Change:
         inside = f"{self.info.folder}/"
         rename = None if self.new.version == self.old.version else self._moved
         kept.sort(key=lambda entry: entry.name.startswith(inside) + (entry.name == record))
-        for changes, run in groupby(kept, key=lambda entry: entry.name in fresh or entry.name == record):
+        anew = {*fresh, record} if fresh or len(kept) < len(self.archive.entries) else frozenset()
+        for changes, run in groupby(kept, key=lambda entry: entry.name in anew):
             if changes:
                 for entry in run:
                     is_record = entry.name == record
                     yield Written(
                         name=self._moved(entry.name),
-                        data=self._record(recorded, fresh)
-                        if is_record
-                        else fresh[entry.name],  # while the others are copied
+                        data=self._record(recorded) if is_record else fresh[entry.name],  # while the others are copied
                         like=entry,
                         level=RECORD_LEVEL if is_record else 6,
                     )
             else:
                 yield Copied(archive=self.archive, entries=tuple(run), rename=rename)
 
-    def _fresh(self) -> dict[str, bytes]:
-        """Give the members that change, by their old names, but for RECORD."""
-        fresh = {}
-        wheel = f"{self.info.folder}/WHEEL"
-        text = read_text(self.archive, wheel)
-        tags = product(self.new.pythons, self.new.abis, self.new.platforms)
-        fresh[wheel] = with_tags(text, tuple("-".join(tag) for tag in tags)).encode()
-        if self.new.version != self.old.version:
-            metadata = f"{self.info.folder}/METADATA"
-            version = self.new.version.replace("_", "-")  # a file name has "_" for a dash
-            fresh[metadata] = with_version(read_text(self.archive, metadata), version).encode()
-        return fresh
-
-    def _record(self, text: str, fresh: dict[str, bytes]) -> bytes:
+    def _record(self, text: str) -> bytes:
         """Give the new RECORD: rows of members that do not change keep their cells."""
+        fresh = self.fresh
         rows, fault = read_cells(text)
         if fault:
             raise WainwrightError(fault, where=self.old.filename)

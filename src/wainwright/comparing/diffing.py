@@ -160,13 +160,18 @@ def _needed(case: Case) -> frozenset[str]:
 
 def _floors(old: Case, new: Case) -> Iterator[FloorChange]:
     """Give the floors that moved: the measured one, the lowest claimed one of each libc, and each namespace's."""
+    other_systems = None not in {old.arch, new.arch} and old.arch != new.arch  # none runs both: nothing is raised
     if old.measured.tag != new.measured.tag:
-        yield _floor("measured", old.measured.tag, new.measured.tag, _height(old), _height(new))
-    before, after = _claimed(old), _claimed(new)
-    for libc in sorted(before.keys() | after.keys()):
-        (lower, tag), (upper, other) = before.get(libc, ((), None)), after.get(libc, ((), None))
+        before, after = _height(old), _height(new)
+        other_libc = None not in {old.measured.tag, new.measured.tag} and old.musl != new.musl
+        yield _floor(
+            "measured", old.measured.tag, new.measured.tag, before, before if other_systems or other_libc else after
+        )
+    claims, successors = _claimed(old), _claimed(new)
+    for libc in sorted(claims.keys() | successors.keys()):
+        (lower, tag), (upper, other) = claims.get(libc, ((), None)), successors.get(libc, ((), None))
         if tag != other:
-            yield _floor("claimed", tag, other, lower, upper if tag and other else lower)
+            yield _floor("claimed", tag, other, lower, upper if tag and other and not other_systems else lower)
     versions, others = dict(old.measured.versions), dict(new.measured.versions)
     for name in sorted(versions.keys() | others.keys()):
         one, two = versions.get(name), others.get(name)
@@ -179,11 +184,12 @@ def _floor(name: str, old: str | None, new: str | None, before: tuple[Any, ...],
 
 
 def _height(case: Case) -> tuple[int, ...]:
-    """Order measured floors: none, then by glibc, and above all what no glibc will do for."""
-    glibc = case.measured.glibc
-    if glibc is not None:
-        return (1, glibc.major, glibc.minor)
-    return (2,) if (case.measured.tag or "").startswith("linux_") else (0,)
+    """Order measured floors: none, then by version, and above all what no glibc will do for."""
+    tag = case.measured.tag or ""
+    if tag.startswith(("manylinux_", "musllinux_")):
+        _, major, minor, *_ = tag.split("_")
+        return (1, int(major), int(minor))
+    return (2,) if tag else (0,)
 
 
 def _claimed(case: Case) -> dict[str, tuple[tuple[int, ...], str]]:

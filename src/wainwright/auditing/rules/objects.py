@@ -68,7 +68,7 @@ def absolute_rpath(case: Case) -> Iterator[Finding]:
             yield Finding(
                 rule="absolute-rpath",
                 member=member.name,
-                message=f"it searches folders of the build machine for libraries: {', '.join(strange)}",
+                message=f"it searches folders outside of the wheel for libraries: {', '.join(strange)}",
                 hint="set the search path relative to $ORIGIN: patchelf --set-rpath '$ORIGIN/…'",
             )
 
