@@ -20,7 +20,7 @@ from wainwright.declaration.release import Release
 from wainwright.declaration.unpack import unpack
 from wainwright.errors import WainwrightError
 
-EXAMPLE: Final = """a release.toml begins like this:
+EXAMPLE: Final = """`wainwright audit WHEEL` needs none; a release.toml begins like this:
 
 [project]
 source = "."
