@@ -232,3 +232,15 @@ def test_where_nothing_can_be_read_nothing_is_measured(tmp_path: Path, capsys: p
     assert main(["audit", "--json", wheel(tmp_path, GOOD[:80])]) == Exit.FELL_SHORT
     (found,) = json.loads(capsys.readouterr().out)["wheels"]
     assert found["measured"] == {"tag": None, "glibc": None, "versions": {}}
+
+
+def test_too_little_memory_is_one_error(tmp_path: Path) -> None:
+    code = (
+        "import resource, sys; from wainwright.__main__ import main;"
+        "import wainwright.auditing.judging, wainwright.auditing.examining, wainwright.auditing.rendering;"
+        "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize() + (4 << 20);"
+        "resource.setrlimit(resource.RLIMIT_AS, (used, used)); sys.exit(main(sys.argv[1:]))"
+    )
+    large = wheel(tmp_path, GOOD + os.urandom(7 << 20))
+    done = subprocess.run([sys.executable, "-c", code, "audit", large], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (Exit.ENGINE, 1)

@@ -12,8 +12,9 @@ import pytest
 
 import native
 from elves import Recipe, make
+from wainwright.auditing import inspection
 from wainwright.auditing.inspection import SMALL, Inspecting, Inspection
-from wainwright.auditing.looking import Wanted
+from wainwright.auditing.looking import Wanted, is_extension
 from wainwright.formats.archive import Archive
 from wainwright.formats.elf import Elf
 
@@ -139,3 +140,30 @@ def test_an_interrupt_while_the_threads_start_leaves_none(archive: Path, monkeyp
         with pytest.raises(KeyboardInterrupt):
             inspecting.__enter__()
     assert ours() == set()
+
+
+def test_an_interrupt_waits_for_no_thread_for_ever(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inspection, "PATIENCE", 0.1)
+    reached, stuck = threading.Event(), threading.Event()
+
+    def interest(elf: Elf, order: int) -> Wanted:
+        if threading.current_thread() is threading.main_thread():
+            reached.wait()
+            raise KeyboardInterrupt
+        reached.set()
+        stuck.wait()
+        return nothing(elf, order)
+
+    with pytest.raises(KeyboardInterrupt):
+        inspected(archive, interest, workers=2)
+    left = [thread for thread in threading.enumerate() if thread.name == "read"]
+    stuck.set()
+    for thread in left:
+        thread.join()
+    assert left
+
+
+def test_a_module_whose_name_is_no_utf8() -> None:
+    data = b"\0PyInit_x\x80\0"
+    assert is_extension(data, "demo/x\udc80.so", (0, len(data)))
+    assert not is_extension(data, "demo/x.so", (0, len(data)))

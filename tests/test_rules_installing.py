@@ -108,7 +108,8 @@ def test_a_module_named_for_another_python(tmp_path: Path) -> None:
 
 
 def test_a_module_named_for_a_python_of_five_thousand_digits(tmp_path: Path) -> None:
-    assert judged(tmp_path, {f"demo/mod.cpython-3{'1' * 5000}-x86_64-linux-gnu.so": extension()}).ok
+    name = f"demo/mod.cpython-3{'1' * 5000}-x86_64-linux-gnu.so"
+    assert only(judged(tmp_path, {name: extension()}).warnings, "tag-mismatch").member == name
 
 
 def test_module_names_that_are_right(tmp_path: Path) -> None:

@@ -154,3 +154,11 @@ def test_the_audit_of_large_members_says_what_it_says_of_small_ones(
     monkeypatch.setattr(reading, "DENSE", 0)
     assert audit(wheel) == whole
     assert any(found.symbols == ("dlopen",) for found in whole.violations)
+
+
+def test_a_large_member_whose_tables_are_scattered_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    members = {"demo/libx.so.1": make(RECIPE) + bytes(3000)}
+    wheel = native.wheel(tmp_path / "demo-1.0-cp310-abi3-manylinux_2_17_x86_64.whl", members)
+    monkeypatch.setattr(reading, "DENSE", 0)
+    monkeypatch.setattr(windows, "MOST_LOOKS", 1)
+    assert "scattered" in next(found.message for found in audit(wheel).violations if found.rule == "broken-elf")

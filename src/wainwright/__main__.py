@@ -67,6 +67,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 141
+    except MemoryError:
+        print("error: this process may not have as much memory as that takes", file=sys.stderr)
+        return Exit.ENGINE
     except OSError as error:  # of the output: whatever else cannot be read or written is told with its name above
         refusal = of_system(error)
         print(f"error: {refusal}", file=sys.stderr)

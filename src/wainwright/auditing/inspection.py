@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MOST_WORKERS: Final = 8
 SMALL: Final = 1 << 17  # inflating and hashing takes longer from here on than what is between
 USUAL: Final = "sha256"
+PATIENCE: Final = 5.0  # seconds; a thread ends with the member that it reads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,13 +133,20 @@ class Inspecting:
         return self._interest(elf, order)
 
     def _join(self) -> None:
-        """Wait for the threads, through interrupts too: they read a file that is closed behind this."""
+        """Wait for the threads, through interrupts too: they read a file that is closed behind this.
+
+        After an interrupt not for ever: one that hits an import leaves its lock taken, for which a thread may wait.
+        """
         for thread in self._threads:
             while thread.is_alive():
+                interrupted = any(isinstance(error, KeyboardInterrupt) for error in self._raised)
                 try:
-                    thread.join()
+                    thread.join(PATIENCE if interrupted else None)
                 except BaseException as error:  # noqa: BLE001 - kept, and raised in the end
                     self._raised.append(error)
+                else:
+                    if interrupted:
+                        break
 
 
 def _taken(waiting: deque[Entry]) -> Iterator[Entry]:

@@ -35,33 +35,28 @@ class Wanted(NamedTuple):
 # Says which symbols of a member are wanted, by its place in the directory.
 Interest = Callable[[Elf, int], Wanted]
 
-# A member as ELF, its wanted symbols, whether Python can import it, and what cannot be read of it.
-Looked = tuple[Elf | None, tuple[Symbol, ...], bool, str | None]
 
+def look(
+    archive: Archive, entry: Entry, data: bytes | Windows, interest: Interest
+) -> tuple[Elf | None, tuple[Symbol, ...], bool, str | None]:
+    """Give a member as ELF, its wanted symbols, whether Python can import it, and what cannot be read of it.
 
-def look(archive: Archive, entry: Entry, data: bytes | Windows, interest: Interest) -> Looked:
-    """Look at a member's bytes; as often as some are absent, inflate it once more as far as they lie, and begin anew.
-
-    Raises MemberError.
+    `data` are its bytes; as often as some are absent, it is inflated once more as far as they lie. Raises MemberError.
     """
-    while True:
-        try:
-            return _look(entry, data, interest)
-        except Absent as absent:
-            if not isinstance(data, Windows):
-                raise
-            data.look(absent, archive.inflate(entry))
-
-
-def _look(entry: Entry, data: bytes | Windows, interest: Interest) -> Looked:
     elf: Elf | None = None
     symbols: tuple[Symbol, ...] = ()
     try:
-        elf = read_elf(data)
-        wanted, names = interest(elf, entry.order), _names(elf)
-        if any(wanted):
-            symbols = _symbols(data, elf, wanted, names)
-        return elf, symbols, is_extension(data, entry.name, names), None
+        while True:
+            try:
+                elf = elf or read_elf(data)
+                wanted, names = interest(elf, entry.order), _names(elf)
+                if any(wanted):
+                    symbols = _symbols(data, elf, wanted, names)
+                return elf, symbols, is_extension(data, entry.name, names), None
+            except Absent as absent:
+                if not isinstance(data, Windows):
+                    raise
+                data.look(absent, archive.inflate(entry))
     except ElfError as error:
         return elf, symbols, False, str(error)
 
@@ -83,7 +78,7 @@ def _symbols(data: bytes | Windows, elf: Elf, wanted: Wanted, names: tuple[int, 
 def is_extension(data: bytes | Windows, member: str, names: tuple[int, int]) -> bool:
     """Whether a member names the function that Python calls in it: "PyInit_" and the module's name (PEP 3121)."""
     module = member.rpartition("/")[2].partition(".")[0]
-    return data.find(f"\0PyInit_{module}\0".encode(), *names) >= 0
+    return data.find(f"\0PyInit_{module}\0".encode("utf-8", "surrogateescape"), *names) >= 0
 
 
 def _names(elf: Elf) -> tuple[int, int]:

@@ -18,7 +18,7 @@ ONCE: Final = {
     "WHEEL": ("Wheel-Version", "Root-Is-Purelib"),
     "METADATA": ("Metadata-Version", "Name", "Version", "Requires-Python"),
 }
-MODULE: Final = re.compile(r"[^/]+\.cpython-3(?P<minor>[0-9]{1,4})t?-(?P<arch>[a-z0-9_]+)-linux-[a-z0-9]+\.so")
+MODULE: Final = re.compile(r"[^/]+\.cpython-3(?P<minor>[0-9]+)t?-(?P<arch>[a-z0-9_]+)-linux-[a-z0-9]+\.so")
 # Multiarch names, as EXT_SUFFIX has them, where a platform tag has another
 ARCHES: Final = {"i386": "i686", "arm": "armv7l", "powerpc64le": "ppc64le", "powerpc64": "ppc64"}
 
@@ -145,7 +145,7 @@ def module_name(case: Case) -> Iterator[Finding]:
 
 def _why_strange(case: Case, minor: str, multiarch: str) -> str:
     arch = ARCHES.get(multiarch, multiarch)
-    if not case.installs_on(3, int(minor)):
+    if len(minor) > 4 or not case.installs_on(3, int(minor)):
         return f"its name is for CPython 3.{minor}"
     known = {"x86_64", "aarch64", "s390x", "riscv64", "loongarch64", *ARCHES.values()}
     if arch in known and case.platforms.arches and arch not in case.platforms.arches:
