@@ -35,6 +35,10 @@ def cell(data: bytes, name: str = "sha256") -> str:
     return f"{name}={base64.urlsafe_b64encode(hashlib.new(name, data).digest()).decode().rstrip('=')}"
 
 
+def quoted(path: str) -> str:
+    return f'"{path}"' if "," in path else path
+
+
 def make(
     folder: Path, extra: dict[str, bytes] | None = None, *, name: str = NAME, newline: str = "\n", signed: bool = False
 ) -> Path:
@@ -48,7 +52,7 @@ def make(
         **(extra or {}),
     }
     rows = [
-        f"{path},{cell(data, 'sha512' if path.endswith('.so') else 'sha256')},{len(data)}"
+        f"{quoted(path)},{cell(data, 'sha512' if path.endswith('.so') else 'sha256')},{len(data)}"
         for path, data in members.items()
     ]
     if signed:
@@ -146,6 +150,18 @@ def test_a_local_version_goes_everywhere(tmp_path: Path) -> None:
     assert again.read_bytes() == target.read_bytes()
     with pytest.raises(WainwrightError, match="has a local label already"):
         retag(target, tmp_path / "again", local_version="cuda")
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_rows_of_record_stay_letter_by_letter(tmp_path: Path, newline: str) -> None:
+    extra = {"demo/a,b.py": b"", f"{INFO}/licenses/c,d.txt": b"of all", "demo-1.0.data/data/e,f": b""}
+    source = make(tmp_path, extra, newline=newline)
+    target = retag(source, tmp_path / "out", platforms=TWO)
+    before, after = (contents(path)[f"{INFO}/RECORD"].decode().split(newline) for path in (source, target))
+    changed = [old for old, new in zip(before, after, strict=True) if old != new]
+    assert [row.partition(",")[0] for row in changed] == [f"{INFO}/WHEEL"]
+    moved = contents(retag(source, tmp_path / "moved", local_version="x"))
+    assert {"demo/a,b.py", "demo-1.0+x.dist-info/licenses/c,d.txt", "demo-1.0+x.data/data/e,f"} < set(moved)
 
 
 def test_another_version_goes_everywhere(tmp_path: Path) -> None:

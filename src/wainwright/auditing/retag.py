@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby, product
+from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 from pathlib import Path
 
 from wainwright.errors import Exit, WainwrightError
 from wainwright.formats.archive import Archive
 from wainwright.formats.magic import looks_like_elf
-from wainwright.formats.record import hashed, read_cells, write_record
+from wainwright.formats.record import hashed, read_cells, read_lines, row_line
 from wainwright.formats.rewriting import Copied, Written, write_archive
 from wainwright.formats.wheelfile import DistInfo, read_dist_info, read_text, same_distribution
 from wainwright.formats.wheelname import WheelName, normal_version, parse_wheel_name
@@ -151,43 +151,51 @@ class _Change:
         record = self.info.record_name
         recorded = read_text(self.archive, record)
         # PEP 427: "Archivers are encouraged to place the .dist-info files physically at the end of the archive."
-        signatures = self.info.unrecorded
-        kept = [entry for entry in self.archive.entries if entry.name not in signatures]
+        archive, signatures = self.archive, self.info.unrecorded
         inside = f"{self.info.folder}/"
+        outside = [entry for entry in archive.entries if not entry.name.startswith(inside)]
+        within = [entry for entry in archive.entries if entry.name.startswith(inside) and entry.name not in signatures]
+        within.sort(key=lambda entry: entry.name == record)
         rename = None if self.new.version == self.old.version else self._moved
-        kept.sort(key=lambda entry: entry.name.startswith(inside) + (entry.name == record))
-        anew = {*fresh, record} if fresh or len(kept) < len(self.archive.entries) else frozenset()
-        for changes, run in groupby(kept, key=lambda entry: entry.name in anew):
-            if changes:
-                for entry in run:
-                    is_record = entry.name == record
-                    yield Written(
-                        name=self._moved(entry.name),
-                        data=self._record(recorded) if is_record else fresh[entry.name],  # while the others are copied
-                        like=entry,
-                        level=RECORD_LEVEL if is_record else 6,
-                    )
+        anew = {*fresh, record} if fresh or len(outside) + len(within) < len(archive.entries) else frozenset()
+        yield Copied(archive=archive, entries=outside, rename=rename)
+        for entry in within:
+            if entry.name in anew:
+                is_record = entry.name == record
+                yield Written(
+                    name=self._moved(entry.name),
+                    data=self._record(recorded) if is_record else fresh[entry.name],  # while the others are copied
+                    like=entry,
+                    level=RECORD_LEVEL if is_record else 6,
+                )
             else:
-                yield Copied(archive=self.archive, entries=tuple(run), rename=rename)
+                yield Copied(archive=archive, entries=(entry,), rename=rename)
 
     def _record(self, text: str) -> bytes:
-        """Give the new RECORD: rows of members that do not change keep their cells."""
+        """Give the new RECORD: rows of members that do not change stay as they are."""
         fresh = self.fresh
-        rows, fault = read_cells(text)
+        lines, fault = read_lines(text)
         if fault:
             raise WainwrightError(fault, where=self.old.filename)
         signatures = self.info.unrecorded
         stays = self.new.version == self.old.version
-        new: list[Sequence[str]] = []
-        for row in rows:
-            path = row[0]
+        # Only members in these folders change or move; csv quotes a path with a comma.
+        marks = tuple(quote + top + "/" for top in (self.info.folder, *self.info.data_folders) for quote in ("", '"'))
+        missing = dict(fresh)
+        new: list[str] = []
+        for line in lines:
+            if not line.startswith(marks):
+                new.append(line)
+                continue
+            ((path, *rest),), _ = read_cells(line)
+            missing.pop(path, None)
             if path in fresh:
-                new.append((self._moved(path), *hashed(fresh[path])))
+                new.append(row_line((self._moved(path), *hashed(fresh[path]))))
             elif path not in signatures:
-                new.append(row if stays else (self._moved(path), *row[1:]))
-        listed = {row[0] for row in rows}
-        new[-1:-1] = [(self._moved(path), *hashed(data)) for path, data in fresh.items() if path not in listed]
-        return write_record(new, newline="\r\n" if "\r\n" in text else "\n")
+                new.append(line if stays else row_line((self._moved(path), *rest)))
+        new[-1:-1] = [row_line((self._moved(path), *hashed(data))) for path, data in missing.items()]
+        newline = "\r\n" if "\r\n" in text else "\n"
+        return newline.join([*new, ""]).encode()
 
     def _moved(self, member: str) -> str:
         """Give a member's new name: only the dist-info and data folders carry the version."""

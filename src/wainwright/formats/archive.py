@@ -14,7 +14,7 @@ import stat
 from collections.abc import Callable, Iterator
 from types import TracebackType
 
-from wainwright.formats.inflating import INPUT, OUTPUT, at_once, checked, inflated
+from wainwright.formats.inflating import INPUT, OUTPUT, at_once, checked, fastest, inflated, nearest
 from wainwright.formats.zipdirectory import (
     STORED,
     UNREADABLE,
@@ -100,12 +100,13 @@ class Archive:
         problems += [*name_problems(entries), *local, *layout_problems(directory, entries, guilty)]
         problems += [entry.fault for entry in entries if entry.fault]
         budget = limits.budget(self.size)
-        over = _beyond(entries, budget)
+        total = sum([entry.size for entry in entries])
+        over = _beyond(entries, budget) if total > budget else []
         problems += [Problem(kind="broken", member=e.name, message=_too_large(e, budget)) for e in over]
         self._over: Final = frozenset(entry.order for entry in over)
         self._budget: Final = budget
         # A member larger than this keeps one processor busy when the others have nothing left to do.
-        self._share: Final = max(LARGE, sum(entry.size for entry in entries) // len(os.sched_getaffinity(0)))
+        self._share: Final = max(LARGE, total // len(os.sched_getaffinity(0)))
         self.comment: Final = directory.comment
         self.entries: Final = entries
         self.problems: Final[tuple[Problem, ...]] = tuple(problems)
@@ -201,10 +202,10 @@ class Archive:
         raw = self.raw(entry)
         return checked(entry, raw if entry.method == STORED else inflated(entry, raw))
 
-    def _at_once(self, entry: Entry) -> bytes:
+    def _at_once(self, entry: Entry, inflater: Callable[[], Any]) -> bytes:
         """Give the bytes of a member that takes one step; raises MemberError."""
         if not (entry.fault or entry.order in self._over):
-            data = at_once(entry, self.pread(entry.data, entry.compressed))
+            data = at_once(entry, self.pread(entry.data, entry.compressed), inflater())
             if data is not None:
                 return data
         return b"".join(self.inflate(entry))  # which says what is wrong
@@ -213,7 +214,7 @@ class Archive:
         """Give a whole member's bytes; one of more than `limit` bytes is a MemberError."""
         if limit is not None and entry.size > limit:
             raise MemberError(entry.name, f"it has {entry.size} bytes, more than the {limit} that such a file may have")
-        return b"".join(self.inflate(entry))
+        return self._at_once(entry, nearest) if _is_small(entry) else b"".join(self.inflate(entry))
 
     def digest(
         self,
@@ -228,8 +229,8 @@ class Archive:
         With a `sink` they go to what it gives rather than into `data`. `algorithm` is a name that hashlib knows; raises
         MemberError, and ValueError for another algorithm.
         """
-        if entry.compressed <= INPUT and entry.size < OUTPUT:
-            block = self._at_once(entry)
+        if _is_small(entry):
+            block = self._at_once(entry, fastest)
             digest = hashlib.new(algorithm, block, usedforsecurity=False)
             wanted = bool(block) and keep(block)
             if sink and wanted:
@@ -258,6 +259,11 @@ class Archive:
         # BytesIO hands over its buffer without a copy, so a large member is held once.
         data = memory.getvalue() if kept is memory else None
         return Member(entry=entry, size=entry.size, algorithm=algorithm, hash=digest.digest(), data=data)
+
+
+def _is_small(entry: Entry) -> bool:
+    """Whether it takes one step to inflate."""
+    return entry.compressed <= INPUT and entry.size < OUTPUT
 
 
 def _beyond(entries: tuple[Entry, ...], budget: int) -> list[Entry]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Iterator
 from functools import cache
 
@@ -14,20 +15,23 @@ OUTPUT: Final = 1 << 20
 
 
 @cache
-def _inflater() -> Any:
+def fastest() -> Any:
     """Give a module with zlib's `decompressobj` and `crc32`; isal's is about twice as fast."""
     try:
         from isal import isal_zlib
     except ImportError:
-        import zlib
-
         return zlib
     return isal_zlib
 
 
+def nearest() -> Any:
+    """Give zlib, or isal once it is imported: that takes as long as zlib needs for half a megabyte."""
+    return fastest() if fastest.cache_info().currsize else zlib
+
+
 def inflated(entry: Entry, raw: Iterable[bytes]) -> Iterator[bytes]:
     """Inflate a member from blocks of compressed bytes; raises MemberError."""
-    module = _inflater()
+    module = fastest()
     stream = module.decompressobj(-15)
     left = entry.compressed
     try:
@@ -57,7 +61,7 @@ def inflated(entry: Entry, raw: Iterable[bytes]) -> Iterator[bytes]:
 
 def checked(entry: Entry, blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Pass a member's blocks on; raises MemberError in the end where size or CRC differ."""
-    crc32 = _inflater().crc32
+    crc32 = fastest().crc32
     size = crc = 0
     for block in blocks:
         size += len(block)
@@ -71,11 +75,10 @@ def checked(entry: Entry, blocks: Iterable[bytes]) -> Iterator[bytes]:
         raise MemberError(entry.name, f"its CRC is {crc:08x} and should be {entry.crc:08x}")
 
 
-def at_once(entry: Entry, data: bytes) -> bytes | None:
+def at_once(entry: Entry, data: bytes, module: Any) -> bytes | None:
     """Give the bytes of a member that takes one step from all its compressed ones; None where anything differs."""
     if len(data) != entry.compressed:
         return None
-    module = _inflater()
     if entry.method != STORED:
         stream = module.decompressobj(-15)
         try:

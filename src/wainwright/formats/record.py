@@ -13,6 +13,7 @@ from wainwright.light import Final, NamedTuple
 # not permitted".
 STRONG: Final = frozenset({"sha256", "sha384", "sha512", "sha3_256", "sha3_384", "sha3_512", "blake2b", "blake2s"})
 
+BOM: Final = "\ufeff"
 CSV_LIMIT: Final = 1 << 17  # letters of a cell, beyond which csv gives up
 
 
@@ -46,19 +47,35 @@ def parse_record(text: str) -> tuple[Row, ...]:
 
 def read_cells(text: str) -> tuple[list[list[str]], str]:
     """Split RECORD into rows of cells, as many as csv can read, and say why no more; the reason is empty otherwise."""
-    text = text.removeprefix("\ufeff")
-    plain = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    if '"' not in text and "\0" not in text and max(map(len, plain)) < CSV_LIMIT:  # as in nearly all
-        return [line.split(",") for line in plain if line], ""
+    plain = _plain_lines(text)
+    if plain is not None:
+        return [line.split(",") for line in plain], ""
     import csv
 
     rows: list[list[str]] = []
-    lines = csv.reader(io.StringIO(text, newline=""))
+    lines = csv.reader(io.StringIO(text.removeprefix(BOM), newline=""))
     try:
         rows.extend(lines)
     except csv.Error as error:
         return list(filter(None, rows)), f"RECORD cannot be read behind line {lines.line_num}: {error}"
     return list(filter(None, rows)), ""
+
+
+def read_lines(text: str) -> tuple[list[str], str]:
+    """Split RECORD into rows as `row_line` gives them; the reason is that of `read_cells`."""
+    plain = _plain_lines(text)
+    if plain is not None:
+        return plain, ""
+    rows, fault = read_cells(text)
+    return [row_line(row) for row in rows], fault
+
+
+def _plain_lines(text: str) -> list[str] | None:
+    """Give the rows where commas alone part their cells, as in nearly every RECORD; None where csv has to look."""
+    lines = text.removeprefix(BOM).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    if '"' in text or "\0" in text or max(map(len, lines)) >= CSV_LIMIT:
+        return None
+    return list(filter(None, lines))
 
 
 def _row(cells: list[str]) -> Row:
@@ -107,6 +124,11 @@ def write_record(rows: Iterable[Sequence[str]], *, newline: str = "\n") -> bytes
     # With this terminator csv quotes both characters of a line's end, then the wanted one takes its place.
     csv.writer(lines, lineterminator="\r\n").writerows(rows)
     return "".join([line[:-2] + newline for line in lines]).encode("utf-8", "surrogateescape")
+
+
+def row_line(cells: Sequence[str]) -> str:
+    """Give one row as it is written, without what ends it."""
+    return write_record([cells], newline="").decode("utf-8", "surrogateescape")
 
 
 def _is_plain(text: str, rows: list[Sequence[str]], newline: str) -> bool:

@@ -25,6 +25,7 @@ from wainwright.formats.ziprecords import (
     copied_record,
     end_records,
     local_header,
+    moved_records,
     renamed_header,
 )
 from wainwright.light import Final
@@ -93,31 +94,39 @@ class _Layout:
     unsound: dict[Archive, dict[str | None, str]] = field(default_factory=dict)
 
     def copy(self, member: Copied) -> None:
-        archive, rename = member.archive, member.rename
+        archive, entries, rename = member.archive, member.entries, member.rename
         if archive not in self.unsound:
             self.unsound[archive] = {p.member: p.message for p in archive.problems if p.kind in UNSOUND}
         unsound = self.unsound[archive]
-        first = max(len(self.pieces) - 1, 0)  # the last one may yet become longer
-        placed: list[tuple[Entry, str | None, int]] = []
-        for entry in member.entries:
+        for entry in entries:
             if entry.name in unsound or not entry.end:
                 why = unsound.get(entry.name, "its data are not to be found")
                 raise MemberError(entry.name, f"it cannot be copied: {why}")
-            name = rename(entry.name) if rename else entry.name
-            self._take(name)
-            if name == entry.name:
-                placed.append((entry, None, self.at))
-                self._run(archive, entry.start, entry.end)
-            else:
-                placed.append((entry, name, self.at))
-                header = renamed_header(archive.pread(entry.start, entry.data - entry.start), name)
-                self.pieces.append(header)
-                self.at += len(header)
-                self._run(archive, entry.data, entry.end)
+        first = max(len(self.pieces) - 1, 0)  # the last one may yet become longer
+        placed = [self._place(archive, run, rename) for run in _runs(entries, alone=rename is not None)]
         for piece in self.pieces[first:]:
             if isinstance(piece, Run):
                 self.copier.take(piece)
-        self.records += [copied_record(entry, name, at) for entry, name, at in placed]
+        for run, name, at in placed:
+            self.records += [copied_record(run[0], name, at)] if name else moved_records(run, at)
+
+    def _place(
+        self, archive: Archive, run: Sequence[Entry], rename: Callable[[str], str] | None
+    ) -> tuple[Sequence[Entry], str | None, int]:
+        """Plan to copy adjacent members, or one that may get another name: give them, that name, and their place."""
+        at, entry = self.at, run[0]
+        name = rename(entry.name) if rename else entry.name
+        if name != entry.name:
+            self._take(name)
+            header = renamed_header(archive.pread(entry.start, entry.data - entry.start), name)
+            self.pieces.append(header)
+            self.at += len(header)
+            self._run(archive, entry.data, entry.end)
+            return run, name, at
+        for entry in run:
+            self._take(entry.name)
+        self._run(archive, run[0].start, run[-1].end)
+        return run, None, at
 
     def _take(self, name: str) -> None:
         if name in self.names:
@@ -148,6 +157,17 @@ class _Layout:
         self.pieces.append(piece)
         self.records.append(central_record(new, self.at))
         self.at += len(piece)
+
+
+def _runs(entries: Sequence[Entry], *, alone: bool) -> Iterator[Sequence[Entry]]:
+    """Part members where one does not lie behind the other in the file, or each from each."""
+    begin = 0
+    for at in range(1, len(entries)):
+        if alone or entries[at].start != entries[at - 1].end:
+            yield entries[begin:at]
+            begin = at
+    if entries:
+        yield entries[begin:]
 
 
 def source_date() -> tuple[int, int] | None:

@@ -6,6 +6,7 @@ Some installers read the directory, others the stream of local headers; a wheel 
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Callable
 
 from wainwright.formats.zipdirectory import (
@@ -30,10 +31,15 @@ DESCRIPTOR: Final = b"PK\7\x08"
 METHODS: Final = {1: "shrink", 6: "implode", 9: "deflate64", 12: "bzip2", 14: "lzma", 93: "zstd", 95: "xz", 99: "aes"}
 # Deflate cannot shrink by more: 258 bytes from two bits. Who declares more is lying.
 DEFLATE_LIMIT: Final = 1032
-
+ENCRYPTED: Final = 0x41  # 4.4.4: bits 0 and 6
+STREAMED: Final = 8  # bit 3: sizes and CRC stand in a data descriptor
+MADE: Final[Any] = tuple.__new__  # at half the cost of Entry itself
 
 # Read at once with a local header, so that few extra fields need a second look.
 SPARE: Final = 64
+# Behind a member of at most so many bytes the next header is near: such are read many at a time.
+NEAR: Final = 1 << 12
+AHEAD: Final = 1 << 14
 
 
 def read_entries(
@@ -41,27 +47,61 @@ def read_entries(
 ) -> tuple[tuple[Entry, ...], tuple[Problem, ...]]:
     """Read every record with its local header; give the members, and where the two contradict each other."""
     records = read(directory.start, directory.size)
+    shift, limit = directory.shift, directory.start
     entries: list[Entry] = []
     problems = []
-    at = 0
-    last = len(records) - CENTRAL.size
-    while at < len(records):
-        fields = CENTRAL.unpack_from(records, at) if at <= last else (b"",)
-        end = at + CENTRAL.size + sum(fields[10:13])  # the lengths of name, extra fields and comment
-        if fields[0] != b"PK\1\2" or end > len(records):
-            raise ArchiveError(f"the zip directory is damaged behind its record {len(entries)}")
-        entry, differ = _member(read, directory, len(entries), records[at:end], fields)
-        entries.append(entry)
-        if differ:
-            message = f"its local header contradicts the directory: {', '.join(differ)}"
-            problems.append(Problem(kind="disagreement", member=entry.name, message=message))
+    ahead = b""
+    at = low = high = 0
+    whole = len(records)
+    while at < whole:
+        if at + CENTRAL.size > whole:
+            raise _damaged(entries)
+        (
+            signature, _, _, flags, method, _, _, crc, compressed, size, named, extra, comment, _, _, external, offset
+        ) = CENTRAL.unpack_from(records, at)  # fmt: skip
+        behind = at + CENTRAL.size + named
+        end = behind + extra + comment
+        if signature != b"PK\1\2" or end > whole:
+            raise _damaged(entries)
+        raw = records[at + CENTRAL.size : behind]
+        start = offset + shift
+        data = start + LOCAL.size + named
+        if start < low or data > high:
+            ahead = read(start, AHEAD if compressed <= NEAR else LOCAL.size + named)
+            low, high = start, start + len(ahead)
+        if (
+            # From version to the lengths both headers have the same fields in the same order, and then the name.
+            ahead.startswith(b"PK\3\4" + records[at + 6 : at + 32] + raw, start - low)
+            and method == DEFLATED
+            and not (extra or flags & (ENCRYPTED | STREAMED))
+            and size <= (compressed + 8) * DEFLATE_LIMIT
+            and data + compressed <= limit
+            and FULL not in (size, compressed)
+            and raw.isascii()
+        ):  # as almost every member is
+            told = (
+                len(entries), raw.decode(), method, crc, compressed, size, external, start, data, data + compressed,
+                None, records[at:end],
+            )  # fmt: skip
+            entries.append(MADE(Entry, told))
+        else:
+            entry, differ = _member(read, directory, len(entries), records[at:end])
+            entries.append(entry)
+            if differ:
+                message = f"its local header contradicts the directory: {', '.join(differ)}"
+                problems.append(Problem(kind="disagreement", member=entry.name, message=message))
         at = end
     return tuple(entries), tuple(problems)
 
 
+def _damaged(entries: list[Entry]) -> ArchiveError:
+    return ArchiveError(f"the zip directory is damaged behind its record {len(entries)}")
+
+
 def _member(
-    read: Callable[[int, int], bytes], directory: Directory, index: int, record: bytes, values: tuple[Any, ...]
+    read: Callable[[int, int], bytes], directory: Directory, index: int, record: bytes
 ) -> tuple[Entry, list[str] | None]:
+    values = CENTRAL.unpack_from(record)
     _, _, _, flags, method, _, _, crc, compressed, size, named, extra, _, _, _, external, offset = values
     behind = CENTRAL.size + named
     raw = record[CENTRAL.size : behind]
@@ -84,7 +124,7 @@ def _member(
         fault = _unreadable(flags, method, compressed, size)
         # From version to name length both headers have the same fields in the same order. The last conditions ask
         # whether there are extra fields that matter: ZIP64 goes with full sizes, "up" is the number of a Unicode path.
-        alike = not flags & 8 and header.startswith(record[6:30], 4) and header.startswith(raw, LOCAL.size)
+        alike = not flags & STREAMED and header.startswith(record[6:30], 4) and header.startswith(raw, LOCAL.size)
         bare = head == LOCAL.size + named and not extra
         plain = size < FULL and compressed < FULL and (bare or b"up" not in header[LOCAL.size + named : head] + fields)
         if not (alike and plain and head <= len(header)):
@@ -99,13 +139,12 @@ def _member(
         start = data = end = 0
         fault = ("broken", str(error))
     problem = Problem(kind=fault[0], member=name, message=fault[1]) if fault else None
-    made: Any = tuple.__new__  # at half the cost of Entry itself
     told = (index, name, method, crc, compressed, size, external, start, data, end, problem, record)
-    return made(Entry, told), differ
+    return MADE(Entry, told), differ
 
 
 def _unreadable(flags: int, method: int, compressed: int, size: int) -> tuple[Kind, str] | None:
-    if flags & 0x41:
+    if flags & ENCRYPTED:
         return "encrypted", "it is encrypted"
     if method not in {STORED, DEFLATED}:
         name = METHODS.get(method, f"method {method}")
@@ -133,8 +172,8 @@ def _compare(header: bytes, name: str, flags: int, method: int, true: tuple[int,
     except ValueError:
         differ.append("no ZIP64 sizes")
     told = zip(("CRC", "size", "compressed size"), (crc, size, compressed), true, strict=True)
-    # 4.4.4 bit 3: these fields "are set to zero in the local header", the descriptor has them
-    streamed = local_flags & 8
+    # 4.4.4: these fields "are set to zero in the local header", the descriptor has them
+    streamed = local_flags & STREAMED
     differ += [
         f"{what} {value}, not {truth}" for what, value, truth in told if value != truth and (value or not streamed)
     ]
@@ -146,7 +185,7 @@ def _descriptor(record: bytes, header: bytes, true: tuple[int, int, int]) -> int
 
     Its signature is optional, and its sizes have 8 bytes in ZIP64; writers do not agree on when that is.
     """
-    if not header[6] & 8:
+    if not header[6] & STREAMED:
         return 0
     crc, size, compressed = true
     wide = struct.pack("<I2Q", crc, compressed, size)
@@ -161,8 +200,6 @@ def _descriptor(record: bytes, header: bytes, true: tuple[int, int, int]) -> int
 
 def _unicode_path(extra: bytes, raw: bytes, name: str) -> list[str]:
     """Report a Unicode path field (4.6.9) with another name: readers prefer it when its CRC fits the plain name."""
-    import zlib
-
     for number, content in extra_fields(extra):
         if number == UNICODE_PATH and len(content) >= 5 and int.from_bytes(content[1:5], "little") == zlib.crc32(raw):
             path = content[5:].decode("utf-8", "replace")

@@ -80,6 +80,9 @@ def layout_problems(
     Of two that overlap the one is named that contradicts the directory anyway, else the one that reaches into the
     other: a hidden archive inside a member's data makes that member a lie.
     """
+    starts, ends = [entry.start for entry in entries], [entry.end for entry in entries]
+    if [*starts, directory.start] == [directory.shift, *ends]:  # as in almost every archive
+        return
     located = sorted((entry for entry in entries if entry.end), key=lambda entry: (entry.start, entry.order))
     known = len(located) == len(entries)
     at, last = directory.shift, None

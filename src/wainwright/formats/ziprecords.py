@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wainwright.formats.zipdirectory import CENTRAL, END, END64, FULL, LOCAL, LOCATOR, UNICODE_PATH, ZIP64, Entry
@@ -90,6 +91,14 @@ def copied_record(entry: Entry, name: str | None, offset: int) -> bytes:
         extra = (_zip64(*wide) if wide else b"") + _without(extra, ZIP64)
     fixed[10], fixed[11], fixed[16] = len(raw), len(extra), min(offset, FULL)
     return CENTRAL.pack(*fixed) + raw + extra + comment
+
+
+def moved_records(entries: Sequence[Entry], at: int) -> list[bytes]:
+    """Give the directory records of adjacent members, the first of which lies at `at` in the new archive."""
+    first = entries[0]
+    if int.from_bytes(first.header[42:46], "little") == first.start == at:  # as in most copies: no offset changes
+        return [entry.header for entry in entries]
+    return [copied_record(entry, None, entry.start + at - first.start) for entry in entries]
 
 
 def end_records(count: int, size: int, offset: int, comment: bytes) -> bytes:
