@@ -108,7 +108,7 @@ class _Layout:
             if isinstance(piece, Run):
                 self.copier.take(piece)
         for run, name, at in placed:
-            self.records += [copied_record(run[0], name, at)] if name else moved_records(run, at)
+            self.records += moved_records(run, at) if name is None else [copied_record(run[0], name, at)]
 
     def _place(
         self, archive: Archive, run: Sequence[Entry], rename: Callable[[str], str] | None
