@@ -72,8 +72,8 @@ def read_entries(
         if (
             # From version to the lengths both headers have the same fields in the same order, and then the name.
             ahead.startswith(b"PK\3\4" + records[at + 6 : at + 32] + raw, start - low)
-            and method == DEFLATED
             and not (extra or flags & (ENCRYPTED | STREAMED))
+            and (size == compressed if method == STORED else method == DEFLATED)
             and size <= (compressed + 8) * DEFLATE_LIMIT
             and data + compressed <= limit
             and FULL not in (size, compressed)
