@@ -225,9 +225,9 @@ def _merge(archive: Archive, changes: Mapping[str, tuple[bytes, int]], grafts: S
     members: list[Copied | Written] = []
     for entry in archive.entries:
         if entry.name == info.record_name:
-            members += [*anew, Written(name=entry.name, data=write_record(rows), like=entry)]
+            members += [*anew, Written(name=entry.name, data=write_record(rows), like=entry, fast=True)]
         elif entry.name in written:
-            members.append(Written(name=entry.name, data=written[entry.name], like=entry, level=6))
+            members.append(Written(name=entry.name, data=written[entry.name], like=entry))
         else:
             members.append(Copied(archive=archive, entries=(entry,)))
     write_archive(target, members)

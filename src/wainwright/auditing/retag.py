@@ -18,7 +18,6 @@ from wainwright.formats.wheelname import WheelName, normal_version, parse_wheel_
 from wainwright.light import Final, dataclass, replace
 
 LINKED: Final = frozenset({b"\2\0", b"\0\2", b"\3\0", b"\0\3"})  # e_type: programs and shared objects
-RECORD_LEVEL: Final = 1  # of deflate: hashes hardly shrink, and level 6 gains a twentieth in twice the time
 LOCAL_LABEL: Final = re.compile(r"[a-z0-9]+(?:[-_.][a-z0-9]+)*", re.IGNORECASE)  # PEP 440
 
 
@@ -166,7 +165,7 @@ class _Change:
                     name=self._moved(entry.name),
                     data=self._record(recorded) if is_record else fresh[entry.name],  # while the others are copied
                     like=entry,
-                    level=RECORD_LEVEL if is_record else 6,
+                    fast=is_record,
                 )
             else:
                 yield Copied(archive=archive, entries=(entry,), rename=rename)

@@ -15,7 +15,7 @@ from wainwright.light import Final, final
 
 BLOCK: Final = 1 << 20
 CHUNK: Final = 1 << 26  # that the kernel copies at a time: nobody can stop it within
-AHEAD: Final = 1 << 20  # a thread's start is a millisecond of copying
+AHEAD: Final = 1 << 21  # a thread's start is a millisecond of copying
 # What says that this pair of files, or this kernel, has no copy_file_range; some file systems say EINVAL.
 NO_KERNEL_COPY: Final = {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EBADF, errno.ETXTBSY}
 

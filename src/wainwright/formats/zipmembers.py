@@ -35,6 +35,9 @@ ENCRYPTED: Final = 0x41  # 4.4.4: bits 0 and 6
 STREAMED: Final = 8  # bit 3: sizes and CRC stand in a data descriptor
 MADE: Final[Any] = tuple.__new__  # at half the cost of Entry itself
 
+# What is asked of each record of the directory: CENTRAL without versions, time, disk and internal attributes
+ASKED: Final = struct.Struct("<4s4x2H4x3I3H4x2I")
+
 # Read at once with a local header, so that few extra fields need a second look.
 SPARE: Final = 64
 # Behind a member of at most so many bytes the next header is near: such are read many at a time.
@@ -52,22 +55,23 @@ def read_entries(
     problems = []
     ahead = b""
     at = low = high = 0
-    whole = len(records)
+    fixed, head, whole = CENTRAL.size, LOCAL.size, len(records)
     while at < whole:
-        if at + CENTRAL.size > whole:
+        name = at + fixed
+        if name > whole:
             raise _damaged(entries)
-        (
-            signature, _, _, flags, method, _, _, crc, compressed, size, named, extra, comment, _, _, external, offset
-        ) = CENTRAL.unpack_from(records, at)  # fmt: skip
-        behind = at + CENTRAL.size + named
+        signature, flags, method, crc, compressed, size, named, extra, comment, external, offset = ASKED.unpack_from(
+            records, at
+        )
+        behind = name + named
         end = behind + extra + comment
         if signature != b"PK\1\2" or end > whole:
             raise _damaged(entries)
-        raw = records[at + CENTRAL.size : behind]
+        raw = records[name:behind]
         start = offset + shift
-        data = start + LOCAL.size + named
+        data = start + head + named
         if start < low or data > high:
-            ahead = read(start, AHEAD if compressed <= NEAR else LOCAL.size + named)
+            ahead = read(start, AHEAD if compressed <= NEAR else head + named)
             low, high = start, start + len(ahead)
         if (
             # From version to the lengths both headers have the same fields in the same order, and then the name.
@@ -76,7 +80,7 @@ def read_entries(
             and (size == compressed if method == STORED else method == DEFLATED)
             and size <= (compressed + 8) * DEFLATE_LIMIT
             and data + compressed <= limit
-            and FULL not in (size, compressed)
+            and size < FULL > compressed
             and raw.isascii()
         ):  # as almost every member is
             told = (
