@@ -72,6 +72,10 @@ def _streams(good: Draft, member: str) -> Iterator[Sabotage]:
         "more bytes than it declares": lambda p: replace(p, local={"size": size - 1}, central={"size": size - 1}),
         "fewer bytes than it declares": lambda p: replace(p, local={"size": size + 1}, central={"size": size + 1}),
         "encryption": lambda p: replace(p, flags=1),
+        "patched data": lambda p: replace(p, flags=0x20),
+        "a version of zip to come": lambda p: replace(p, central={"needed": 64}),
+        "an extra field that is cut short": lambda p: replace(p, extra=b"UT\5\0\1abc"),
+        "a Unicode path without a name": lambda p: replace(p, extra=b"up\4\0\1abc"),
         "bzip2": lambda p: replace(p, method=12, stream=packed),
         "zstd": lambda p: replace(p, method=93, stream=packed),
     }

@@ -363,6 +363,38 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
             opened.digest(opened.entries[0])
 
 
+def test_whatever_zipfile_refuses_is_told(tmp_path: Path) -> None:
+    times = b"UT\5\0\1abcd"
+    good = archive(Part(name=b"a", extra=times, local_extra=times), Part(name=b"b", method=0), Part(name=b"c/"))
+    refused = 0
+    for at in range(len(good) * 8):
+        flipped = bytearray(good)
+        flipped[at // 8] ^= 1 << at % 8
+        data = bytes(flipped)
+        if not zipfile_takes(data):
+            refused += 1
+            assert not is_sound(write(tmp_path, data)), f"bit {at % 8} of byte {at // 8}"
+    assert refused > 500
+
+
+def zipfile_takes(data: bytes) -> bool:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as opened:
+            return opened.testzip() is None
+    except Exception:  # noqa: BLE001 - each decompressor has errors of its own
+        return False
+
+
+def is_sound(path: Path) -> bool:
+    try:
+        with Archive.open(path) as opened:
+            for entry in opened.entries:
+                opened.digest(entry)
+            return not opened.problems
+    except (ArchiveError, MemberError):
+        return False
+
+
 SEEDS = (
     archive(Part(name=b"a"), Part(name=b"dir/b", method=0), Part(name=b"c", flags=0x800)),
     streamed({"a": b"hello", "b": b""}),

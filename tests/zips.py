@@ -65,7 +65,7 @@ def _central(values: dict[str, int], part: Part) -> bytes:
     sizes = [values[key] for key in ("crc", "compressed", "size")]
     return (
         struct.pack(
-            "<4s6H3I5H2I", b"PK\1\2", 3 << 8 | 20, 20, *(values[k] for k in keys), 0, 33, *sizes,
+            "<4s6H3I5H2I", b"PK\1\2", 3 << 8 | 20, values.get("needed", 20), *(values[k] for k in keys), 0, 33, *sizes,
             len(part.name), len(part.extra), 0, 0, 0, part.external, values["offset"],
         )
         + part.name + part.extra

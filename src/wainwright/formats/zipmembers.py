@@ -31,12 +31,14 @@ DESCRIPTOR: Final = b"PK\7\x08"
 METHODS: Final = {1: "shrink", 6: "implode", 9: "deflate64", 12: "bzip2", 14: "lzma", 93: "zstd", 95: "xz", 99: "aes"}
 # Deflate cannot shrink by more: 258 bytes from two bits. Who declares more is lying.
 DEFLATE_LIMIT: Final = 1032
+NEWEST: Final = 63  # 4.4.3.2: version 6.3. Python's zipfile, and so pip, opens no archive that asks for a later one
 ENCRYPTED: Final = 0x41  # 4.4.4: bits 0 and 6
+PATCHED: Final = 0x20  # bit 5
 STREAMED: Final = 8  # bit 3: sizes and CRC stand in a data descriptor
 MADE: Final[Any] = tuple.__new__  # at half the cost of Entry itself
 
-# What is asked of each record of the directory: CENTRAL without versions, time, disk and internal attributes
-ASKED: Final = struct.Struct("<4s4x2H4x3I3H4x2I")
+# What is asked of each record of the directory: CENTRAL without the writer, time, disk and internal attributes
+ASKED: Final = struct.Struct("<4s2xBx2H4x3I3H4x2I")
 
 # Read at once with a local header, so that few extra fields need a second look.
 SPARE: Final = 64
@@ -60,9 +62,9 @@ def read_entries(
         name = at + fixed
         if name > whole:
             raise _damaged(entries)
-        signature, flags, method, crc, compressed, size, named, extra, comment, external, offset = ASKED.unpack_from(
-            records, at
-        )
+        (
+            signature, needed, flags, method, crc, compressed, size, named, extra, comment, external, offset
+        ) = ASKED.unpack_from(records, at)  # fmt: skip
         behind = name + named
         end = behind + extra + comment
         if signature != b"PK\1\2" or end > whole:
@@ -76,7 +78,8 @@ def read_entries(
         if (
             # From version to the lengths both headers have the same fields in the same order, and then the name.
             ahead.startswith(b"PK\3\4" + records[at + 6 : at + 32] + raw, start - low)
-            and not (extra or flags & (ENCRYPTED | STREAMED))
+            and not (extra or flags & (ENCRYPTED | PATCHED | STREAMED))
+            and needed <= NEWEST
             and (size == compressed if method == STORED else method == DEFLATED)
             and size <= (compressed + 8) * DEFLATE_LIMIT
             and data + compressed <= limit
@@ -125,7 +128,7 @@ def _member(
         end = data + compressed
         if end > directory.start:
             raise ValueError("its data reach into the directory")  # noqa: TRY301
-        fault = _unreadable(flags, method, compressed, size)
+        fault = _refused(record[6], flags, fields) or _unreadable(flags, method, compressed, size)
         # From version to name length both headers have the same fields in the same order. The last conditions ask
         # whether there are extra fields that matter: ZIP64 goes with full sizes, "up" is the number of a Unicode path.
         alike = not flags & STREAMED and header.startswith(record[6:30], 4) and header.startswith(raw, LOCAL.size)
@@ -145,6 +148,22 @@ def _member(
     problem = Problem(kind=fault[0], member=name, message=fault[1]) if fault else None
     told = (index, name, method, crc, compressed, size, external, start, data, end, problem, record)
     return MADE(Entry, told), differ
+
+
+def _refused(needed: int, flags: int, extra: bytes) -> tuple[Kind, str] | None:
+    """Say why Python's zipfile would not open the archive, or not this member, though its data could be read."""
+    if needed > NEWEST:
+        return "method", f"it asks for version {needed / 10} of the zip format, and installers know 6.3 at most"
+    if flags & PATCHED:
+        return "method", "it is said to be patched data (flag bit 5)"
+    length = 0
+    for number, content in extra_fields(extra):
+        length += 4 + len(content)
+        if number == UNICODE_PATH and len(content) < 5:
+            return "broken", "its Unicode path field is too short"
+    if len(extra) - length >= 4:
+        return "broken", "its last extra field is longer than the directory's record"
+    return None
 
 
 def _unreadable(flags: int, method: int, compressed: int, size: int) -> tuple[Kind, str] | None:
