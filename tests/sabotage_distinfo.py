@@ -104,6 +104,8 @@ def _record(good: Draft) -> Iterator[Sabotage]:
     lost = next(member for member in good.members if f"{member},".encode() not in half)
     yield good.sabotage("half of RECORD", "record-mismatch", lost, data=good.bytes(half), also=everyone)
     ghost = good.record + f"demo/ghost.py,{_hash('sha256', b'')},0\n".encode()
+    for title, record in {"an empty row": b"\n" + good.record, "an empty row at the end": good.record + b"\n"}.items():
+        yield good.sabotage(title, "record-mismatch", name, data=good.bytes(record))
     yield good.sabotage("a row for what is absent", "record-mismatch", "demo/ghost.py", data=good.bytes(ghost))
 
 
@@ -156,6 +158,7 @@ def _names(good: Draft) -> Iterator[Sabotage]:
         "no Name": text.replace(f"{name}\n", "", 1).replace(f"{name}\r\n", "", 1),
         "another Version": text.replace(version, f"{version}.post7", 1),
         "no Version": text.replace(f"{version}\n", "", 1).replace(f"{version}\r\n", "", 1),
+        "what is no header before both": f"No header: x\n{text}",
         "a Version that is none": text.replace(version, "Version: unknown", 1),
     }.items():
         bad = good.with_members({member: changed.encode()})
@@ -223,6 +226,13 @@ def _refused(good: Draft) -> Iterator[Sabotage]:
     for text in ("demo =", "demo = demo.cli", "demo"):
         bad = good.with_members({points: f"[console_scripts]\n{text}\n".encode()})
         yield bad.sabotage(f"a script without its function: {text}", "dist-info", points)
+    for text in ("[demo.plugins]\ndemo.plugin", "[demo.plugins]\n; of old", "[demo.plugins]\n\xff=demo"):
+        bad = good.with_members({points: text.encode("latin-1")})
+        yield bad.sabotage(f"entry points that pip cannot read: {text!r}", "dist-info", points)
+    metadata = f"{good.info}/METADATA"
+    for text in ("numpy (>=1.0.*)", "numpy 1.0", "numpy; python_version", ">=1", f"numpy; {'(' * 5000}"):
+        bad = good.with_members({metadata: f"Requires-Dist: {text}\n".encode() + good.members[metadata]})
+        yield bad.sabotage(f"Requires-Dist: {text[:30]}", "dist-info", metadata)
     wheel = f"{good.info}/WHEEL"
     fields = good.members[wheel]
     root = fields.replace(b"Root-Is-Purelib: false", b"Root-Is-Purelib: no")

@@ -41,7 +41,6 @@ def _records(good: Draft) -> Iterator[Innocent]:
         "rows in another order": "".join(f"{row}\n" for row in reversed(rows)),
         "CRLF": "".join(f"{row}\r\n" for row in rows),
         "CR": "".join(f"{row}\r" for row in rows),
-        "empty lines": "\n\n".join(rows),
         "no line end at the end": "\n".join(rows),
         "quotes around names": "".join(f'"{row.split(",")[0]}",{row.split(",", 1)[1]}\n' for row in rows),
         "a byte order mark": "\ufeff" + good.record.decode(),

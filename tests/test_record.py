@@ -75,7 +75,14 @@ def test_what_is_written_reads_back(rows: list[tuple[str, str, str]], newline: s
 @given(st.text(st.sampled_from(",ab \r\n\t\v\u2028=")))
 def test_text_without_quotes_is_split_as_csv_splits_it(text: str) -> None:
     found = csv.reader(io.StringIO(text, newline=""))
-    assert read_cells(text) == (list(filter(None, found)), "")
+    assert read_cells(text) == (list(found), "")
+
+
+@pytest.mark.parametrize("text", ["\na,,\n", "a,,\n\n\n", '"a",,\r\n\r\n'])
+def test_empty_rows_are_told(text: str) -> None:
+    row, fault = parse_record(text)
+    assert (row.path, row.fault) == ("a", "")
+    assert "empty rows" in fault.fault
 
 
 @given(st.text())

@@ -42,8 +42,10 @@ def test_a_file_and_a_folder_of_one_name(tmp_path: Path) -> None:
     ("text", "right"),
     [
         ("[console_scripts]\nfoo = \n", False), ("[gui_scripts]\nfoo = demo\n", False),
-        ("[console_scripts]\nfoo = demo.cli:main\nbar=demo : App.run [extra]\n\n# no\n", True),
-        ("[demo.plugins]\nfoo = demo.plugin\n", True),
+        ("[console_scripts]\nfoo = demo.cli:main\nbar=demo:App.run [extra]\n\n# no\n", True),
+        ("[console_scripts]\nfoo = demo : App.run\n", False), ("[console_scripts]\nfoo = demo.:main\n", False),
+        ("[console_scripts]\na b = demo:main\n", False), ("[console_scripts]\n= demo:main\n", False),
+        ("not yet a section\n[demo.plugins]\nfoo = demo.plugin\n# no", True), ("[demo.plugins]\nfoo\n", False),
     ],
 )  # fmt: skip
 def test_scripts_that_name_no_function(tmp_path: Path, text: str, right: bool) -> None:

@@ -100,6 +100,7 @@ def test_headers_as_email_reads_them() -> None:
     assert headers.all("a") == ("1", "3\n  folded")
     assert headers.first("absent") == ""
     assert parse_headers("no header at all\nA: 1\n").fields == ()
+    assert parse_headers("A: 1\nno header: 2\nB: 3\n").fields == (("A", "1"),)
 
 
 def test_tag_lines_as_they_stand() -> None:

@@ -14,7 +14,7 @@ from wainwright.auditing.resolution import Resolution
 from wainwright.auditing.terms import Outside, Terms
 from wainwright.auditing.verdict import Finding, Measured, Severity
 from wainwright.formats.elf import Elf
-from wainwright.formats.wheelfile import DistInfo
+from wainwright.formats.wheelfile import DistInfo, Fault
 from wainwright.formats.wheelname import WheelName
 from wainwright.light import dataclass
 
@@ -43,7 +43,7 @@ class Case:
     named: frozenset[int] = frozenset()  # places of members whose symbols at the measured floor were read
     original_size: int | None = None
     installs_on: Callable[[int, int], bool] = lambda *_: True  # by a Python's major and minor
-    entry_points: str = ""  # the text of entry_points.txt
+    entry_points: str | Fault = ""  # the text of entry_points.txt
     executable: frozenset[str] = frozenset()  # members whose mode in the archive says so
 
     def objects(self) -> tuple[tuple[Member, Elf], ...]:

@@ -18,8 +18,8 @@ from wainwright.auditing.reading import Member
 from wainwright.auditing.resolution import SITE, resolve
 from wainwright.auditing.terms import Outside, Terms
 from wainwright.auditing.verdict import Measured
-from wainwright.formats.archive import Archive, MemberError
-from wainwright.formats.wheelfile import DistInfo, locate, read_dist_info, read_text
+from wainwright.formats.archive import Archive
+from wainwright.formats.wheelfile import DistInfo, Fault, locate, read_dist_info, text_or_fault
 from wainwright.formats.wheelname import WheelName
 from wainwright.light import Final, replace
 from wainwright.values import Glibc
@@ -73,14 +73,9 @@ def examined(
     )
 
 
-def _entry_points(archive: Archive, info: DistInfo) -> str:
+def _entry_points(archive: Archive, info: DistInfo) -> str | Fault:
     member = f"{info.folder}/entry_points.txt"
-    if not any(entry.name == member for entry in archive.entries):
-        return ""
-    try:
-        return read_text(archive, member)
-    except MemberError:
-        return ""  # which is told of every member that cannot be read
+    return text_or_fault(archive, member) if any(entry.name == member for entry in archive.entries) else ""
 
 
 def _claims(claim: Glibc | None, arch: str | None, platforms: Platforms, policies: Policies) -> tuple[Claim, ...]:

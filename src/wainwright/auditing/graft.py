@@ -26,7 +26,7 @@ from wainwright.errors import Exit, WainwrightError
 from wainwright.formats.archive import Archive
 from wainwright.formats.elf import ElfError, read_elf
 from wainwright.formats.magic import looks_like_elf
-from wainwright.formats.record import hashed, parse_record, write_record
+from wainwright.formats.record import hashed, parse_record, read_cells, write_record
 from wainwright.formats.rewriting import Copied, Written, write_archive
 from wainwright.formats.wheelfile import read_dist_info, read_text
 from wainwright.formats.wheelname import parse_wheel_name
@@ -212,8 +212,10 @@ def _merge(archive: Archive, changes: Mapping[str, tuple[bytes, int]], grafts: S
     info = read_dist_info(archive, parse_wheel_name(archive.filename))
     written = {name: data for name, (data, _) in changes.items()}
     written[f"{info.folder}/{SBOM}"] = sbom(archive.filename, grafts)
-    rows = [row.cells for row in parse_record(read_text(archive, info.record_name))]
-    rows = [(row[0], *hashed(written[row[0]])) if row[0] in written else row for row in rows]
+    cells, fault = read_cells(read_text(archive, info.record_name))
+    if fault:
+        raise WainwrightError(fault, where=archive.filename)
+    rows = [(row[0], *hashed(written[row[0]])) if row[0] in written else row for row in cells if row]
     recorded = {row[0] for row in rows}
     rows[-1:-1] = [(name, *hashed(data)) for name, data in sorted(written.items()) if name not in recorded]
     like = {entry.name: entry for entry in archive.entries}

@@ -39,17 +39,20 @@ class Row(NamedTuple):
 def parse_record(text: str) -> tuple[Row, ...]:
     """Read the rows in their order, whatever ends a line; a row that is wrong carries a fault, none is left out."""
     cells, fault = read_cells(text)
-    rows = [_row(row) for row in cells]
-    if fault:
-        rows.append(Row(path="", algorithm="", digest=b"", size=None, fault=fault, cells=()))
+    rows = [_row(row) for row in cells if row]
+    empty = f"it has empty rows ({len(cells) - len(rows)}), which pip cannot read" if len(rows) < len(cells) else ""
+    rows += [Row(path="", algorithm="", digest=b"", size=None, fault=why, cells=()) for why in (fault, empty) if why]
     return tuple(rows)
 
 
 def read_cells(text: str) -> tuple[list[list[str]], str]:
-    """Split RECORD into rows of cells, as many as csv can read, and say why no more; the reason is empty otherwise."""
+    """Split RECORD into rows of cells, as many as csv can read, and say why no more; the reason is empty otherwise.
+
+    An empty row has no cell.
+    """
     plain = _plain_lines(text)
     if plain is not None:
-        return [line.split(",") for line in plain], ""
+        return [line.split(",") if line else [] for line in plain], ""
     import csv
 
     rows: list[list[str]] = []
@@ -57,17 +60,17 @@ def read_cells(text: str) -> tuple[list[list[str]], str]:
     try:
         rows.extend(lines)
     except csv.Error as error:
-        return list(filter(None, rows)), f"RECORD cannot be read behind line {lines.line_num}: {error}"
-    return list(filter(None, rows)), ""
+        return rows, f"RECORD cannot be read behind line {lines.line_num}: {error}"
+    return rows, ""
 
 
 def read_lines(text: str) -> tuple[list[str], str]:
-    """Split RECORD into rows as `row_line` gives them; the reason is that of `read_cells`."""
+    """Split RECORD into rows as `row_line` gives them, without empty ones; the reason is that of `read_cells`."""
     plain = _plain_lines(text)
     if plain is not None:
-        return plain, ""
+        return list(filter(None, plain)), ""
     rows, fault = read_cells(text)
-    return [row_line(row) for row in rows], fault
+    return [row_line(row) for row in rows if row], fault
 
 
 def _plain_lines(text: str) -> list[str] | None:
@@ -75,7 +78,7 @@ def _plain_lines(text: str) -> list[str] | None:
     lines = text.removeprefix(BOM).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if '"' in text or "\0" in text or max(map(len, lines)) >= CSV_LIMIT:
         return None
-    return list(filter(None, lines))
+    return lines if lines[-1] else lines[:-1]
 
 
 def _row(cells: list[str]) -> Row:

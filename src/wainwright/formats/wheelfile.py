@@ -22,6 +22,7 @@ WHEEL_LIMIT: Final = 1 << 16
 METADATA_LIMIT: Final = 16 << 20
 MOST_HEADERS: Final = 20_000
 MOST_TAGS: Final = 1024  # that one compressed tag may stand for: three sets of names multiply
+HEADER: Final = re.compile(r"[!-9;-~]+")  # RFC 5322: printable US-ASCII but for the colon
 LINE_END: Final = re.compile(r"\r\n|\r|\n")
 # The binary distribution format: "RECORD.jws is used for digital signatures. It is not mentioned in RECORD.
 # RECORD.p7s is allowed as a courtesy to anyone who would prefer to use S/MIME signatures".
@@ -61,7 +62,7 @@ def parse_headers(text: str) -> Headers:
             fields[-1][1].append(line)
             continue
         name, colon, value = line.partition(":")
-        if not colon or not name or name != name.strip():
+        if not colon or not HEADER.fullmatch(name):
             break
         fields.append((name, [value.strip()]))
     return Headers(fields=tuple((name, "\n".join(lines)) for name, lines in fields))
@@ -164,7 +165,7 @@ def read_dist_info(
     matching = [folder for folder in folders if same_distribution(folder, name)]
     candidates = matching or folders
     folder = candidates[0] if len(candidates) == 1 else ""
-    read = {file: _text_or_fault(archive, f"{folder}/{file}") for file in files if folder}
+    read = {file: text_or_fault(archive, f"{folder}/{file}") for file in files if folder}
     texts = {file: text for file, text in read.items() if isinstance(text, str)}
     return DistInfo(
         folder=folder,
@@ -177,7 +178,8 @@ def read_dist_info(
     )
 
 
-def _text_or_fault(archive: Archive, member: str) -> str | Fault:
+def text_or_fault(archive: Archive, member: str) -> str | Fault:
+    """Read a member of UTF-8 text, or say why it cannot be read."""
     try:
         return read_text(archive, member)
     except MemberError as error:

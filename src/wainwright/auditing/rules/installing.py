@@ -7,13 +7,17 @@ from collections import Counter
 from collections.abc import Iterator
 
 from wainwright.auditing.case import Case
+from wainwright.auditing.requirements import is_requirement
 from wainwright.auditing.verdict import Finding
-from wainwright.formats.wheelfile import Headers
+from wainwright.formats.wheelfile import Fault, Headers
 from wainwright.light import Final
 
 SCHEMES: Final = frozenset({"purelib", "platlib", "headers", "scripts", "data"})
 SCRIPTS: Final = frozenset({"console_scripts", "gui_scripts"})
-REFERENCE: Final = re.compile(r"[\w.]+\s*:\s*[\w.]+\s*(?:\[[^\]]*\])?")
+MOST_SHOWN: Final = 200  # letters of a requirement
+# As pip reads a script's entry point: there is no space around the colon.
+SCRIPT: Final = re.compile(r"[\w.+-]+")
+REFERENCE: Final = re.compile(r"\w+(?:\.\w+)*:\w+(?:\.\w+)*\s*(?:\[[^\]]*\])?")
 ONCE: Final = {
     "WHEEL": ("Wheel-Version", "Root-Is-Purelib"),
     "METADATA": ("Metadata-Version", "Name", "Version", "Requires-Python"),
@@ -33,7 +37,8 @@ def refused(case: Case) -> Iterator[Finding]:
         )
     yield from _misplaced(case)
     yield from _file_and_folder(case)
-    yield from _scripts(case)
+    yield from _entry_points(case)
+    yield from _requirements(case)
 
 
 def _misplaced(case: Case) -> Iterator[Finding]:
@@ -66,20 +71,39 @@ def _file_and_folder(case: Case) -> Iterator[Finding]:
 
 
 # Entry points specification: "the object reference points to a Python object", and a script's is "module:function".
-def _scripts(case: Case) -> Iterator[Finding]:
-    section = ""
+# Lines are read as importlib.metadata reads them, where only "#" begins a comment.
+def _entry_points(case: Case) -> Iterator[Finding]:
+    member = f"{case.info.folder}/entry_points.txt"
+    if isinstance(case.entry_points, Fault):
+        yield Finding(rule="dist-info", member=member, message=case.entry_points.message, hint="build the wheel again")
+        return
+    section = None
     for line in map(str.strip, case.entry_points.splitlines()):
         if line.startswith("[") and line.endswith("]"):
             section = line[1:-1].strip()
-            continue
-        name, equals, reference = line.partition("=")
-        if section not in SCRIPTS or not line or line[0] in "#;" or (equals and REFERENCE.fullmatch(reference.strip())):
-            continue
-        yield Finding(
-            rule="dist-info", member=f"{case.info.folder}/entry_points.txt",
-            message=f"{name.strip()} in [{section}] names no function: {reference.strip() or 'nothing'}",
-            hint="write it as NAME = package.module:function",
-        )  # fmt: skip
+        elif line and line[0] != "#" and section is not None:
+            name, equals, reference = (part.strip() for part in line.partition("="))
+            fault = ""
+            if section in SCRIPTS and not REFERENCE.fullmatch(reference):
+                fault = f"{name} in [{section}] names no function: {reference or 'nothing'}"
+            elif section in SCRIPTS and not SCRIPT.fullmatch(name):
+                fault = f"{name!r} in [{section}] is no name of a script"
+            elif not equals:
+                fault = f"{name} in [{section}] names no object"
+            if fault:
+                hint = "write it as NAME = package.module:function"
+                yield Finding(rule="dist-info", member=member, message=fault, hint=hint)
+
+
+# Core metadata, Requires-Dist: PEP 508's "dependency specification"; pip refuses a wheel with any other.
+def _requirements(case: Case) -> Iterator[Finding]:
+    for text in case.info.metadata.requires_dist if case.info.metadata else ():
+        if not is_requirement(text):
+            yield Finding(
+                rule="dist-info", member=f"{case.info.folder}/METADATA",
+                message=f"its Requires-Dist {text[:MOST_SHOWN]!r} is no requirement (PEP 508)",
+                hint="correct it in the project's metadata: pip refuses the wheel",
+            )  # fmt: skip
 
 
 # Core metadata: fields that "may be used once"; of two, which counts depends on the reader.
