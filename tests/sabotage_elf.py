@@ -71,6 +71,9 @@ def faults(good: Draft) -> Iterator[Sabotage]:
         yield from _broken(good, member)
         yield from _place(good, member)
         yield from _refused(good, member)
+    for name in ("demo/more.cpython-311-x86_64-linux-gnu.so", "demo/more.abi3.so"):
+        for title, data in (("nothing", b""), ("text", b"see above\n")):
+            yield good.with_members({name: data}).sabotage(f"{title} in {name}", "broken-elf", name)
 
 
 def _patched(good: Draft, member: str, data: bytes) -> Draft:

@@ -173,6 +173,16 @@ def test_output_that_cannot_be_written_is_one_error(tmp_path: Path, options: lis
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_letters_that_the_terminal_lacks_are_escaped(tmp_path: Path, encoding: str) -> None:
+    path = wheel(tmp_path)
+    argv = [sys.executable, "-m", "wainwright", "diff", "--markdown", path, path]
+    env = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\u2192" in done.stdout
+
+
 @pytest.mark.parametrize("words", [["audit"], ["audit", "--json"], ["retag"]])
 def test_a_closed_output_is_no_mistake(tmp_path: Path, words: list[str]) -> None:
     argv = [sys.executable, "-m", "wainwright", *words, wheel(tmp_path)]

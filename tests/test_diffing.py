@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -50,6 +51,18 @@ def names(difference: Difference) -> tuple[list[str], list[str], list[str]]:
         [change.member for change in difference.removed],
         [change.member for change in difference.changed],
     )
+
+
+def test_a_record_that_is_gone(tmp_path: Path) -> None:
+    old = wheel(tmp_path / "old")
+    new = tmp_path / "new" / old.name
+    new.parent.mkdir()
+    with zipfile.ZipFile(old) as source, zipfile.ZipFile(new, "w") as target:
+        for name in source.namelist()[:-1]:
+            target.writestr(source.getinfo(name), source.read(name))
+    difference = compare(old, new)
+    assert names(difference) == ([], ["demo-1.0.dist-info/RECORD"], [])
+    assert not difference.alike
 
 
 def test_a_wheel_and_itself(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 from wainwright import __version__
 from wainwright.errors import Exit, WainwrightError, of_system
@@ -28,6 +29,8 @@ options after --: a tag such as v0.9.2, --only 'llvm-*', --jobs N, --dry-run, --
 
 def command() -> NoReturn:
     """Run as a process of its own, whose memory is left to the system: to tidy it up takes as long as small wheels."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # not every terminal has every letter
     if not _is_at_hand(sys.argv[1:]):
         sys.exit(main())
     for number in (signal.SIGTERM, signal.SIGHUP):

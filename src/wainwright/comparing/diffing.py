@@ -83,6 +83,8 @@ def _paired(old: Case, new: Case) -> tuple[Pair, ...]:
     A name without its hash pairs only when each side has one such member left.
     """
     before, after = _by_name(old), _by_name(new)
+    for name in DERIVED & before.keys() & after.keys():
+        del before[name], after[name]
     pairs: list[Pair] = [(before.pop(name), after.pop(name)) for name in list(before) if name in after]
     plain_before, plain_after = _by_plain_name(before), _by_plain_name(after)
     for plain, names in plain_before.items():
@@ -99,9 +101,7 @@ def _by_name(case: Case) -> dict[str, Member]:
     named = {}
     for member in case.wheel.members:
         top, slash, rest = member.name.partition("/")
-        name = f"{tops.get(top, top)}{slash}{rest}" if slash else member.name
-        if name not in DERIVED:
-            named[name] = member
+        named[f"{tops.get(top, top)}{slash}{rest}" if slash else member.name] = member
     return named
 
 

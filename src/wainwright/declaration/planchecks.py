@@ -50,6 +50,7 @@ def of_jobs(document: Document, release: Release) -> list[Mistake]:
         *(mistake for job in jobs for mistake in _never_proven(document, job)),
         *(mistake for job in jobs for mistake in _refused(document, job)),
         *_same_filename(document, jobs),
+        *_never_renamed(release),
         *_nowhere_earlier(document, release),
     ]
 
@@ -121,6 +122,13 @@ def _same_filename(document: Document, jobs: tuple[Job, ...]) -> Iterator[Mistak
                 what = f"expected filenames of its own, found those of variant {found(other.variant.name)}"
                 which = f"for glibc {job.glibc} in {found(destination.name)}"
                 yield Mistake(path, f"{what} {which}; give one of the two a local-version or another destination")
+
+
+def _never_renamed(release: Release) -> Iterator[Mistake]:
+    for variant in release.variants.values():
+        if variant.local_version and variant.audit.mode == "check":
+            what = 'expected audit.mode "repair" or "retag" beside it, found "check", which renames no wheel'
+            yield Mistake(("variants", variant.name, "local-version"), what)
 
 
 def _nowhere_earlier(document: Document, release: Release) -> Iterator[Mistake]:

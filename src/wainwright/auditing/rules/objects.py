@@ -16,6 +16,7 @@ X86: Final = frozenset({"x86_64", "i686"})
 WIDE_PAGES: Final = frozenset({"aarch64", "ppc64le"})
 RELR: Final = Glibc(2, 36)
 LIBRARY_NAME: Final = re.compile(r"(?:^|/)[^/]+\.so(?:\.[0-9]+)*$")
+MODULE_NAME: Final = re.compile(r"\.(?:(?:cpython-|pypy)[0-9]+[\w-]*-linux-[a-z0-9]+|abi3)\.so$")  # PEP 3149, PEP 384
 # Loaded before anything in a wheel is: the interpreter itself needs them.
 ALWAYS_LOADED: Final = frozenset({"libc.so.6"})
 
@@ -136,8 +137,10 @@ def page_size(case: Case) -> Iterator[Finding]:
             )
 
 
-# ELF gABI: p_offset and sh_offset give "the offset from the beginning of the file"; there must be something.
+# ELF gABI: p_offset and sh_offset give "the offset from the beginning of the file"; there must be something. PEP 3149:
+# what is named as a module of Linux is loaded as one.
 def broken_elf(case: Case) -> Iterator[Finding]:
+    on_linux = case.platforms.linux and not case.platforms.unjudged
     for member in case.wheel.members:
         if member.elf_problem:
             yield Finding(
@@ -148,6 +151,13 @@ def broken_elf(case: Case) -> Iterator[Finding]:
                 rule="broken-elf",
                 member=member.name,
                 message=f"it is cut short or damaged: {member.elf.faults[0]}",
+                hint="build it again; look at strip and patchelf, and at the disk",
+            )
+        elif member.elf is None and not member.problem and on_linux and MODULE_NAME.search(member.name):
+            yield Finding(
+                rule="broken-elf",
+                member=member.name,
+                message=f"it is named as an extension module, and its {member.size} bytes are no ELF file",
                 hint="build it again; look at strip and patchelf, and at the disk",
             )
 
